@@ -9,11 +9,11 @@
 #include "common/str.h"
 #include "profiler/prof_internal.h"
 
-static enum status prepare_rows(struct prof_writer *writer, unsigned table)
+static void prepare_rows(struct prof_writer *writer, unsigned table)
 {
 	const struct prof_row_type *type = &prof_row_types[table];
+	struct prof_insert *rows = &writer->rows[table];
 	struct str head = {0};
-	enum status status;
 
 	/* A row whose id the caller assigns, or a fact, replaces an older one. */
 	str_addf(&head, "INSERT OR %s INTO %s (",
@@ -26,21 +26,21 @@ static enum status prepare_rows(struct prof_writer *writer, unsigned table)
 	for (size_t i = 0; i < type->count; i++)
 		str_addf(&head, "%s%s", i == 0 ? "" : ", ", type->columns[i].name);
 	str_add(&head, ")");
-	status = head.failed ? err_nomem(&writer->err)
-			     : prof_insert_init(&writer->rows[table], writer->db, str_peek(&head),
-						type->count, NULL, &writer->err);
+	if (head.failed)
+		err_nomem(&writer->err);
+	else
+		prof_insert_init(rows, writer->db, str_peek(&head), type->count, NULL,
+				 &writer->err);
 	str_free(&head);
-	if (status == ST_OK && writer->bulk && type->columns[0].kind == PROF_COLUMN_SPAN)
-		status = prof_bulk_table(writer->bulk, type->table, PROF_BULK_ROWID, type->count,
-					 &writer->rows[table].bulk, &writer->err);
-	return status;
+	if (rows->cells && writer->bulk && type->columns[0].kind == PROF_COLUMN_SPAN)
+		prof_bulk_table(writer->bulk, type->table, PROF_BULK_ROWID, type->count,
+				&rows->bulk, &writer->err);
 }
 
-static enum status fill_cell(struct prof_writer *writer, const struct prof_column *column,
-			     const unsigned char *row, int64_t span_id, struct prof_cell *cell)
+static void fill_cell(struct prof_writer *writer, const struct prof_column *column,
+		      const unsigned char *row, int64_t span_id, struct prof_cell *cell)
 {
 	const unsigned char *field = row + column->offset;
-	enum status status = ST_OK;
 	struct ips_keys keys;
 	const char *text;
 	int64_t value = IPS_NULL;
@@ -63,8 +63,7 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 		break;
 	case PROF_COLUMN_NAME:
 		memcpy(&text, field, sizeof(text));
-		status = prof__writer_text(writer, text, &value);
-		prof_cell_int(cell, value);
+		prof_cell_int(cell, prof__writer_text(writer, text));
 		break;
 	case PROF_COLUMN_MODE:
 		memcpy(&value, field, sizeof(value));
@@ -73,8 +72,7 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 	case PROF_COLUMN_KEYS:
 	case PROF_COLUMN_CONTEXT:
 		memcpy(&keys, field, sizeof(keys));
-		status = prof__writer_context(writer, &keys, column->kind == PROF_COLUMN_CONTEXT,
-					      &value);
+		value = prof__writer_context(writer, &keys, column->kind == PROF_COLUMN_CONTEXT);
 		prof_cell_int(cell, value == 0 ? IPS_NULL : value);
 		break;
 	case PROF_COLUMN_RANK:
@@ -89,51 +87,42 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 		cell->type = !cell->value.p || cell->size < 0 ? PROF_CELL_NULL : PROF_CELL_BLOB;
 		break;
 	}
-	return status;
 }
 
-enum status prof__writer_row(struct prof_writer *writer, unsigned table, const unsigned char *row,
-			     int64_t span_id)
+void prof__writer_row(struct prof_writer *writer, unsigned table, const unsigned char *row,
+		      int64_t span_id)
 {
 	const struct prof_row_type *type = &prof_row_types[table];
-	enum status status = ST_OK;
+	struct prof_insert *rows = &writer->rows[table];
 	struct prof_cell *cells;
 
-	if (!writer->rows[table].cells)
-		status = prepare_rows(writer, table);
-	if (status == ST_OK)
-		status = prof__writer_begin(writer);
-	if (status == ST_OK)
-		status = prof_insert_row(&writer->rows[table], &cells, &writer->err);
-	for (size_t i = 0; i < type->count && status == ST_OK; i++)
-		status = fill_cell(writer, &type->columns[i], row, span_id, &cells[i]);
-	if (status == ST_OK)
-		status = prof__sums_row(writer, table, row);
+	if (prof__writer_ok(writer) && !rows->cells)
+		prepare_rows(writer, table);
+	prof__writer_begin(writer);
+	cells = prof__writer_cells(writer, rows);
+	if (!prof__writer_ok(writer)) /* @rows may not be prepared */
+		return;
+	for (size_t i = 0; i < type->count; i++)
+		fill_cell(writer, &type->columns[i], row, span_id, &cells[i]);
+	prof__sums_row(writer, table, row);
 	writer->rows_total++;
-	return status;
 }
 
-enum status prof__writer_flush_rows(struct prof_writer *writer)
+void prof__writer_flush_rows(struct prof_writer *writer)
 {
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < PROF_TABLES && status == ST_OK; i++)
-		status = prof_insert_flush(&writer->rows[i], &writer->err);
-	return status;
+	for (size_t i = 0; i < PROF_TABLES; i++)
+		prof__writer_flush(writer, &writer->rows[i]);
 }
 
-enum status prof__writer_chunk(struct prof_writer *writer, const struct prof_chunk *chunk)
+void prof__writer_chunk(struct prof_writer *writer, const struct prof_chunk *chunk)
 {
-	enum status status = ST_OK;
-
-	for (size_t at = 0; at < chunk->used && status == ST_OK;) {
+	for (size_t at = 0; at < chunk->used;) {
 		struct prof_record record;
 
 		memcpy(&record, chunk->data + at, sizeof(record));
-		status = prof__writer_row(writer, record.table, chunk->data + at + sizeof(record),
-					  IPS_NULL);
+		prof__writer_row(writer, record.table, chunk->data + at + sizeof(record), IPS_NULL);
 		at += record.size;
 	}
 	/* The chunk owns the texts of the buffered rows. */
-	return status == ST_OK ? prof__writer_flush_rows(writer) : status;
+	prof__writer_flush_rows(writer);
 }

@@ -138,32 +138,36 @@ struct path {
 	bool events_waited; /* the recording says for which event a call waited */
 	bool left_out;
 	struct prof_insert rows;
-	enum status status; /* after a failure nothing more is done */
-	struct err *err;
+	struct err *err; /* the first failure, after which nothing more is done */
 };
+
+static bool ok(const struct path *p)
+{
+	return !err_stuck(p->err);
+}
 
 static sqlite3_stmt *prepare(struct path *p, const char *sql)
 {
 	sqlite3_stmt *statement = NULL;
 	int code;
 
-	if (p->status != ST_OK)
+	if (!ok(p))
 		return NULL;
 	code = sqlite3_prepare_v2(p->db, sql, -1, &statement, NULL);
 	if (code != SQLITE_OK)
-		p->status = prof_sql_error(p->db, code, p->err, "find the critical path");
+		prof_sql_error(p->db, code, p->err, "find the critical path");
 	return statement;
 }
 
 /* Go to the next row. After the last one, or a failure, the statement is finalized and NULL. */
 static bool next(struct path *p, sqlite3_stmt **rows)
 {
-	const int code = p->status == ST_OK && *rows ? sqlite3_step(*rows) : SQLITE_DONE;
+	const int code = ok(p) && *rows ? sqlite3_step(*rows) : SQLITE_DONE;
 
 	if (code == SQLITE_ROW)
 		return true;
 	if (code != SQLITE_DONE)
-		p->status = prof_sql_error(p->db, code, p->err, "find the critical path");
+		prof_sql_error(p->db, code, p->err, "find the critical path");
 	sqlite3_finalize(*rows);
 	*rows = NULL;
 	return false;
@@ -171,15 +175,15 @@ static bool next(struct path *p, sqlite3_stmt **rows)
 
 static void run(struct path *p, const char *sql)
 {
-	if (p->status == ST_OK)
-		p->status = prof_sql_run(p->db, sql, p->err);
+	if (ok(p))
+		prof_sql_run(p->db, sql, p->err);
 }
 
 static bool grow(struct path *p, void *items, size_t *capacity, size_t needed, size_t size)
 {
-	if (p->status == ST_OK && mem_grow(items, capacity, needed, size) != 0)
-		p->status = err_nomem(p->err);
-	return p->status == ST_OK;
+	if (ok(p) && mem_grow(items, capacity, needed, size) != 0)
+		err_nomem(p->err);
+	return ok(p);
 }
 
 static void *allocate(struct path *p, void *old, size_t count, size_t size)
@@ -188,8 +192,8 @@ static void *allocate(struct path *p, void *old, size_t count, size_t size)
 
 	mem_free(old);
 	items = mem_alloc((count + 1) * size);
-	if (!items)
-		p->status = err_nomem(p->err);
+	if (!items && ok(p))
+		err_nomem(p->err);
 	return items;
 }
 
@@ -486,8 +490,7 @@ static void read_lane(struct path *p, uint32_t at, const struct window *window)
 	struct lane *lane = &p->lanes[at];
 
 	take_later(p, at, window);
-	while (p->status == ST_OK && p->count <= PROF_CRITICAL_SPANS &&
-	       p->wait_count <= PROF_CRITICAL_SPANS) {
+	while (ok(p) && p->count <= PROF_CRITICAL_SPANS && p->wait_count <= PROF_CRITICAL_SPANS) {
 		if (!lane->ready)
 			lane->ready = next(p, &lane->rows);
 		if (!lane->ready || !take_row(p, at, window))
@@ -532,12 +535,12 @@ static void read_window(struct path *p, const struct window *window)
 			if ((int)p->lanes[i].kind == kind && p->lanes[i].rank == window->rank)
 				read_lane(p, i, window);
 		}
-		if (kind != LANE_HOST || p->status != ST_OK)
+		if (kind != LANE_HOST || !ok(p))
 			continue;
 		p->host_count = p->count;
 		p->by_span = allocate(p, p->by_span, p->count, sizeof(*p->by_span));
 		p->blocking = allocate(p, p->blocking, p->count, sizeof(*p->blocking));
-		if (p->status != ST_OK)
+		if (!ok(p))
 			return;
 		for (uint32_t i = 0; i < p->count; i++) {
 			p->by_span[i] = i;
@@ -685,8 +688,7 @@ static void link_waits(struct path *p)
 	if (p->events_waited)
 		p->launched =
 			allocate(p, p->launched, p->count - p->host_count, sizeof(*p->launched));
-	for (size_t i = p->host_count; i < p->count && p->events_waited && p->status == ST_OK;
-	     i++) {
+	for (size_t i = p->host_count; i < p->count && p->events_waited && ok(p); i++) {
 		const struct event *event = &p->events[i];
 
 		if (event->other != NONE)
@@ -696,7 +698,7 @@ static void link_waits(struct path *p)
 	}
 	if (p->launched_count > 0)
 		qsort(p->launched, p->launched_count, sizeof(*p->launched), by_launch);
-	for (size_t i = 0; i < p->wait_count && p->status == ST_OK; i++) {
+	for (size_t i = 0; i < p->wait_count && ok(p); i++) {
 		const struct wait *wait = &p->waits[i];
 		const uint32_t call = wait->what == 's' ? waiting_call(p, wait) : NONE;
 
@@ -834,7 +836,7 @@ static uint32_t solve(struct path *p)
 		p->node_capacity = count;
 		p->nodes = allocate(p, p->nodes, count, sizeof(*p->nodes));
 		p->order = allocate(p, p->order, count, sizeof(*p->order));
-		if (p->status != ST_OK)
+		if (!ok(p))
 			return NONE;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -875,8 +877,7 @@ static void write_path(struct path *p, const struct window *window, uint32_t las
 		const struct node *node = &p->nodes[p->order[i]];
 		struct prof_cell *cells;
 
-		p->status = prof_insert_row(&p->rows, &cells, p->err);
-		if (p->status != ST_OK)
+		if (prof_insert_row(&p->rows, &cells, p->err) != ST_OK)
 			return;
 		prof_cell_int(&cells[0], window->rank);
 		prof_cell_int(&cells[1], window->step);
@@ -901,11 +902,11 @@ static void find_path(struct path *p, const struct window *window)
 		p->left_out = true;
 		return;
 	}
-	if (p->status != ST_OK || p->count == p->host_count) /* nothing was launched */
+	if (!ok(p) || p->count == p->host_count) /* nothing was launched */
 		return;
 	link_waits(p);
-	last = p->status == ST_OK ? solve(p) : NONE;
-	if (p->status == ST_OK)
+	last = ok(p) ? solve(p) : NONE;
+	if (ok(p))
 		write_path(p, window, last);
 }
 
@@ -919,21 +920,20 @@ static const char needed_sql[] =
 
 static void find_all(struct path *p)
 {
+	prof_insert_init(&p->rows, p->db,
+			 "INSERT INTO critical_rows (rank, step, position, span_id, kind, time_ns, "
+			 "dur_ns)",
+			 7, NULL, p->err);
 	run(p, calls_sql);
 	if (p->events_waited)
 		run(p, records_sql);
 	read_windows(p);
 	read_lanes(p);
 	join_threads(p);
-	if (p->status == ST_OK)
-		p->status = prof_insert_init(&p->rows, p->db,
-					     "INSERT INTO critical_rows (rank, step, position, "
-					     "span_id, kind, time_ns, dur_ns)",
-					     7, NULL, p->err);
-	for (size_t i = 0; i < p->window_count && p->status == ST_OK; i++)
+	for (size_t i = 0; i < p->window_count && ok(p); i++)
 		find_path(p, &p->windows[i]);
-	if (p->status == ST_OK)
-		p->status = prof_insert_flush(&p->rows, p->err);
+	if (ok(p))
+		prof_insert_flush(&p->rows, p->err);
 	prof_insert_fini(&p->rows);
 	if (p->left_out)
 		run(p, "INSERT OR REPLACE INTO meta_facts VALUES ('critical_path', "
@@ -954,9 +954,9 @@ static void find_all(struct path *p)
 	mem_free(p->later);
 }
 
-enum status prof_critical_find(sqlite3 *db, struct err *err)
+void prof_critical_find(sqlite3 *db, struct err *err)
 {
-	struct path path = {.db = db, .status = ST_OK, .err = err};
+	struct path path = {.db = db, .err = err};
 	sqlite3_stmt *needed = prepare(&path, needed_sql);
 	bool find = false;
 
@@ -965,14 +965,14 @@ enum status prof_critical_find(sqlite3 *db, struct err *err)
 		path.events_waited = sqlite3_column_int(needed, 1) == 1;
 		path.abouts = sqlite3_column_int64(needed, 2);
 	}
-	if (path.status != ST_OK || !find)
-		return path.status;
+	if (!find)
+		return;
 	run(&path, "SAVEPOINT critical");
-	if (path.status != ST_OK)
-		return path.status;
+	if (!ok(&path))
+		return;
 	find_all(&path);
-	if (path.status == ST_OK)
-		return prof_sql_run(db, "RELEASE critical", err);
-	sqlite3_exec(db, "ROLLBACK TO critical; RELEASE critical", NULL, NULL, NULL);
-	return path.status;
+	if (ok(&path))
+		run(&path, "RELEASE critical");
+	else
+		sqlite3_exec(db, "ROLLBACK TO critical; RELEASE critical", NULL, NULL, NULL);
 }

@@ -11,30 +11,35 @@
 #include "common/mem.h"
 #include "profiler/prof_internal.h"
 
-enum status prof__writer_begin(struct prof_writer *writer)
+void prof__writer_begin(struct prof_writer *writer)
 {
-	enum status status;
 	struct stat info;
 
-	if (writer->in_transaction)
-		return ST_OK;
+	if (writer->in_transaction || !prof__writer_ok(writer))
+		return;
 	/* Nothing that is written to a file without its name would be found. */
 	if (stat(sqlite3_db_filename(writer->db, NULL), &info) != 0 ||
 	    info.st_dev != writer->device || info.st_ino != writer->inode)
-		return err_set(&writer->err, ST_IO,
-			       "was deleted, renamed or replaced while it was written");
-	status = prof_sql_execute(writer->begin, &writer->err, "begin");
-	writer->in_transaction = status == ST_OK;
-	return status;
+		err_set(&writer->err, ST_IO,
+			"was deleted, renamed or replaced while it was written");
+	else
+		writer->in_transaction =
+			prof_sql_execute(writer->begin, &writer->err, "begin") == ST_OK;
 }
 
-enum status prof__writer_meta(struct prof_writer *writer, const char *key, const char *value,
-			      struct err *err)
+void prof__writer_commit(struct prof_writer *writer)
+{
+	if (prof__writer_ok(writer))
+		writer->in_transaction =
+			prof_sql_execute(writer->commit, &writer->err, "commit") != ST_OK;
+}
+
+enum status prof__meta_insert(sqlite3 *db, const char *key, const char *value, struct err *err)
 {
 	sqlite3_stmt *statement;
 	enum status status = prof_sql_prepare(
-		&statement, writer->db,
-		"INSERT OR REPLACE INTO meta_facts (key, value) VALUES (?, ?)", err);
+		&statement, db, "INSERT OR REPLACE INTO meta_facts (key, value) VALUES (?, ?)",
+		err);
 
 	if (status != ST_OK)
 		return status;
@@ -45,73 +50,71 @@ enum status prof__writer_meta(struct prof_writer *writer, const char *key, const
 	return status;
 }
 
-enum status prof__writer_text(struct prof_writer *writer, const char *text, int64_t *id)
+void prof__writer_meta(struct prof_writer *writer, const char *key, const char *value)
 {
-	struct prof_cell *cells;
-	enum status status;
-	bool fresh;
-
-	*id = IPS_NULL;
-	if (!text)
-		return ST_OK;
-	*id = (int64_t)prof_texts_add(&writer->texts, text, &fresh);
-	if (*id == 0)
-		return err_nomem(&writer->err);
-	if (!fresh)
-		return ST_OK;
-	status = prof__writer_begin(writer);
-	if (status == ST_OK)
-		status = prof_insert_row(&writer->strings, &cells, &writer->err);
-	if (status != ST_OK)
-		return status;
-	prof_cell_int(&cells[0], *id);
-	prof_cell_text(&cells[1], text);
-	/* Flush at once: the text may be freed before the batch is full. */
-	return prof_insert_flush(&writer->strings, &writer->err);
+	if (prof__writer_ok(writer))
+		prof__meta_insert(writer->db, key, value, &writer->err);
 }
 
-static enum status write_site(struct prof_writer *writer, const struct ips_site *site, uint32_t id)
+int64_t prof__writer_text(struct prof_writer *writer, const char *text)
+{
+	struct prof_cell *cells;
+	int64_t id;
+	bool fresh;
+
+	if (!text)
+		return IPS_NULL;
+	id = (int64_t)prof_texts_add(&writer->texts, text, &fresh);
+	if (id == 0)
+		prof__writer_nomem(writer);
+	if (id == 0 || !fresh)
+		return id;
+	prof__writer_begin(writer);
+	cells = prof__writer_cells(writer, &writer->strings);
+	prof_cell_int(&cells[0], id);
+	prof_cell_text(&cells[1], text);
+	/* Flush at once: the text may be freed before the batch is full. */
+	prof__writer_flush(writer, &writer->strings);
+	return id;
+}
+
+static void write_site(struct prof_writer *writer, const struct ips_site *site, uint32_t id)
 {
 	int64_t category, name, operation, file;
 	struct prof_cell *cells;
-	enum status status = prof__writer_begin(writer);
 
-	if (status == ST_OK)
-		status =
-			prof__writer_text(writer, !site->category ? "" : site->category, &category);
-	if (status == ST_OK)
-		status = prof__writer_text(writer, !site->name ? "" : site->name, &name);
-	if (status == ST_OK)
-		status = prof__writer_text(writer, site->operation, &operation);
-	if (status == ST_OK)
-		status = prof__writer_text(writer, site->file, &file);
-	if (status == ST_OK)
-		status = prof_insert_row(&writer->sites, &cells, &writer->err);
-	if (status != ST_OK)
-		return status;
+	prof__writer_begin(writer);
+	category = prof__writer_text(writer, !site->category ? "" : site->category);
+	name = prof__writer_text(writer, !site->name ? "" : site->name);
+	operation = prof__writer_text(writer, site->operation);
+	file = prof__writer_text(writer, site->file);
+	cells = prof__writer_cells(writer, &writer->sites);
 	prof_cell_int(&cells[0], id);
 	prof_cell_int(&cells[1], category);
 	prof_cell_int(&cells[2], name);
 	prof_cell_int(&cells[3], operation);
 	prof_cell_int(&cells[4], file);
 	prof_cell_int(&cells[5], !site->file ? IPS_NULL : (int64_t)site->line);
-	return ST_OK;
 }
 
-enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id)
+uint32_t prof__writer_site(struct prof_writer *writer, struct ips_site *site)
 {
+	const uint32_t id = prof_site_id(site);
 	size_t capacity = writer->sites_capacity;
 
-	*id = prof_site_id(site);
-	if (*id < capacity && writer->sites_seen[*id])
-		return ST_OK;
-	if (*id >= capacity) {
-		if (mem_grow(&writer->sites_seen, &writer->sites_capacity, (size_t)*id + 1, 1) != 0)
-			return err_nomem(&writer->err);
+	if (id < capacity && writer->sites_seen[id])
+		return id;
+	if (id >= capacity) {
+		if (mem_grow(&writer->sites_seen, &writer->sites_capacity, (size_t)id + 1, 1) !=
+		    0) {
+			prof__writer_nomem(writer);
+			return id;
+		}
 		memset(writer->sites_seen + capacity, 0, writer->sites_capacity - capacity);
 	}
-	writer->sites_seen[*id] = 1;
-	return write_site(writer, site, *id);
+	writer->sites_seen[id] = 1;
+	write_site(writer, site, id);
+	return id;
 }
 
 const char *prof__phase_text(int64_t phase)
@@ -125,16 +128,12 @@ const char *prof__phase_text(int64_t phase)
 	return NULL;
 }
 
-static enum status write_context(struct prof_writer *writer, const struct ips_keys *keys,
-				 int64_t id)
+static void write_context(struct prof_writer *writer, const struct ips_keys *keys, int64_t id)
 {
 	struct prof_cell *cells;
-	enum status status = prof__writer_begin(writer);
 
-	if (status == ST_OK)
-		status = prof_insert_row(&writer->contexts, &cells, &writer->err);
-	if (status != ST_OK)
-		return status;
+	prof__writer_begin(writer);
+	cells = prof__writer_cells(writer, &writer->contexts);
 	prof_cell_int(&cells[0], id);
 	prof_cell_int(&cells[1], writer->rank);
 	prof_cell_text(&cells[2], prof_mode_text(keys->mode));
@@ -147,7 +146,6 @@ static enum status write_context(struct prof_writer *writer, const struct ips_ke
 	prof_cell_int(&cells[9], keys->ipu);
 	prof_cell_int(&cells[10], keys->stage);
 	prof_cell_text(&cells[11], prof__phase_text(keys->phase));
-	return ST_OK;
 }
 
 static bool all_unknown(const struct ips_keys *keys)
@@ -158,15 +156,13 @@ static bool all_unknown(const struct ips_keys *keys)
 	       keys->stage == IPS_NULL && !prof_mode_text(keys->mode) && keys->phase == 0;
 }
 
-/* *@id is 0 if all keys are unknown. */
-enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
-				 bool needed, int64_t *id)
+int64_t prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys, bool needed)
 {
 	struct ips_keys key;
+	int64_t id;
 
-	*id = 0;
 	if (!needed && all_unknown(keys))
-		return ST_OK;
+		return 0;
 	memset(&key, 0, sizeof(key)); /* the hash includes the padding */
 	key.epoch = keys->epoch;
 	key.execution = keys->execution;
@@ -178,9 +174,10 @@ enum status prof__writer_context(struct prof_writer *writer, const struct ips_ke
 	key.stage = keys->stage;
 	key.mode = keys->mode;
 	key.phase = keys->phase;
-	*id = prof_contexts_add(&writer->recent_contexts, &key, writer->last_context + 1);
-	if (*id <= writer->last_context)
-		return ST_OK;
-	writer->last_context = *id;
-	return write_context(writer, &key, *id);
+	id = prof_contexts_add(&writer->recent_contexts, &key, writer->last_context + 1);
+	if (id > writer->last_context) {
+		writer->last_context = id;
+		write_context(writer, &key, id);
+	}
+	return id;
 }

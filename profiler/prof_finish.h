@@ -1,6 +1,9 @@
 /*
  * What is made of a recording's rows when recording ends, or by a repair or a merge: indexes
  * (prof_index.c), launches (prof_launch.c), and then critical paths (prof_critical.c).
+ *
+ * Errors are sticky: the @err of these functions is not NULL and holds the first failure, after
+ * which they do nothing.
  */
 #ifndef PROF_FINISH_H
 #define PROF_FINISH_H
@@ -33,7 +36,7 @@ bool prof_index_build(sqlite3 *db, int64_t budget_ms, int (*stop)(void *user), v
  * or within one. Does nothing if there are launches already, or nothing to link. @flows not NULL:
  * nobody else has the database open, and there is no transaction; the launches are loaded
  * (prof_bulk.h), and their flows put into @flows, of the columns of flow_rows but the first. */
-enum status prof_launch_link(sqlite3 *db, struct prof_insert *flows, struct err *err);
+void prof_launch_link(sqlite3 *db, struct prof_insert *flows, struct err *err);
 
 /*
  * The critical path of what ran on accelerators: which spans of threads and devices determined how
@@ -50,6 +53,6 @@ enum status prof_launch_link(sqlite3 *db, struct prof_insert *flows, struct err 
 /* Fill the table of critical paths in a database whose launches are linked (prof_launch_link()),
  * without open transaction or within one. Does nothing if there are paths already, or no launches.
  * What is too large for these limits is left out; the fact `critical_path` says so. */
-enum status prof_critical_find(sqlite3 *db, struct err *err);
+void prof_critical_find(sqlite3 *db, struct err *err);
 
 #endif /* PROF_FINISH_H */

@@ -277,8 +277,43 @@ struct prof_writer {
 		uint64_t full_at, full_dropped, full_refused, stop_at;
 		bool told; /* in the file */
 	} gaps;
+	/*
+	 * The first failure; ST_OK until then, and never reset. Only the thread that owns the
+	 * writer reads and sets it. After a failure the functions with a struct prof_writer below
+	 * do nothing, or change only what is no longer written: whoever calls several of them
+	 * checks once, at the end.
+	 */
 	struct err err;
 };
+
+static inline bool prof__writer_ok(const struct prof_writer *writer)
+{
+	return !err_stuck(&writer->err);
+}
+
+/* Record that memory is short; an earlier failure stays. */
+static inline void prof__writer_nomem(struct prof_writer *writer)
+{
+	if (prof__writer_ok(writer))
+		err_nomem(&writer->err);
+}
+
+/* Return the cells of the next row of @insert; after a failure, cells that are never written. */
+static inline struct prof_cell *prof__writer_cells(struct prof_writer *writer,
+						   struct prof_insert *insert)
+{
+	struct prof_cell *cells = insert->cells;
+
+	if (prof__writer_ok(writer))
+		prof_insert_row(insert, &cells, &writer->err);
+	return cells;
+}
+
+static inline void prof__writer_flush(struct prof_writer *writer, struct prof_insert *insert)
+{
+	if (prof__writer_ok(writer))
+		prof_insert_flush(insert, &writer->err);
+}
 
 static inline uint64_t prof_row_slots(unsigned table)
 {
@@ -338,37 +373,41 @@ void prof__wake(void *recording);                           /* never blocks */
 bool prof__turn_pop(struct ips_recording *recording, struct prof_turn *out);
 
 /* prof_dictionary.c */
-enum status prof__writer_begin(struct prof_writer *writer);
+/* Begin the transaction that any row needs, unless it is open. */
+void prof__writer_begin(struct prof_writer *writer);
+void prof__writer_commit(struct prof_writer *writer);
 /* Insert a `meta` value, in the open transaction or one of its own. */
-enum status prof__writer_meta(struct prof_writer *writer, const char *key, const char *value,
-			      struct err *err);
-enum status prof__writer_text(struct prof_writer *writer, const char *text, int64_t *id);
-enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
+void prof__writer_meta(struct prof_writer *writer, const char *key, const char *value);
+/* The same, whatever has failed before. */
+enum status prof__meta_insert(sqlite3 *db, const char *key, const char *value, struct err *err);
+/* Return the id; IPS_NULL if @text is NULL. */
+int64_t prof__writer_text(struct prof_writer *writer, const char *text);
+uint32_t prof__writer_site(struct prof_writer *writer, struct ips_site *site);
 const char *prof__phase_text(int64_t phase); /* NULL where unknown */
-enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
-				 bool needed, int64_t *id);
+/* Return the id; 0 if all keys are unknown, unless it is @needed. */
+int64_t prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys, bool needed);
 
 /* prof_sums.c */
 /* Add @row of @table (its public struct), just written, to the sums of its kind. */
-enum status prof__sums_row(struct prof_writer *writer, unsigned table, const void *row);
-enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row);
+void prof__sums_row(struct prof_writer *writer, unsigned table, const void *row);
+void prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row);
 /* Write the changed sums in the open transaction. */
-enum status prof__sums_flush(struct prof_writer *writer);
+void prof__sums_flush(struct prof_writer *writer);
 void prof__sums_fini(struct prof_writer *writer); /* accepts a zeroed struct */
 
 /* prof_append.c */
 /* Insert a row of @table, a public struct; @span_id is the value of a column SPAN. It is buffered
  * until the flush: until then its texts must stay valid. */
-enum status prof__writer_row(struct prof_writer *writer, unsigned table, const unsigned char *row,
-			     int64_t span_id);
-enum status prof__writer_flush_rows(struct prof_writer *writer);
+void prof__writer_row(struct prof_writer *writer, unsigned table, const unsigned char *row,
+		      int64_t span_id);
+void prof__writer_flush_rows(struct prof_writer *writer);
 /* Insert and flush the rows of a chunk. */
-enum status prof__writer_chunk(struct prof_writer *writer, const struct prof_chunk *chunk);
+void prof__writer_chunk(struct prof_writer *writer, const struct prof_chunk *chunk);
 
 /* prof_lane.c: on the writer's thread */
 /* Drain at most @most events before the slot @end, which is the begin of an event. */
-enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, uint64_t end,
-			     size_t most);
+void prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, uint64_t end,
+		      size_t most);
 void prof__lane_discard(struct prof_lane *lane);
 
 /* Return the id of a span; the spans in the lane's buffer get the ids from @base on. */
@@ -385,7 +424,7 @@ static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id
 	return parent != 0 ? id - parent : 0;
 }
 
-enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
+void prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
 /* Free the memory of what is buffered, written or not. May be called again. */
 void prof__lane_free_buffers(struct prof_lane *lane);
 bool prof__lane_waits(const struct prof_lane *lane); /* rows are buffered */
@@ -394,24 +433,24 @@ bool prof__lane_waits(const struct prof_lane *lane); /* rows are buffered */
 void *prof__writer_main(void *recording);
 void *prof__standby_main(void *recording);
 /* Insert a row of the view overhead. */
-enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_overhead *cost);
+void prof__writer_cost(struct prof_writer *writer, const struct prof_sum_overhead *cost);
 /* Insert one row with the cost of recording since the last such row; @dropped is the total. */
-enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped);
+void prof__writer_overhead(struct ips_recording *recording, uint64_t dropped);
 /* Describe what is missing for lack of space. */
 void prof__gaps_text(const struct prof_gaps *gaps, char *out, size_t size);
 /* Stop writing permanently; writer->err has the reason. */
-void prof__writer_fail(struct ips_recording *recording, enum status status);
+void prof__writer_fail(struct ips_recording *recording);
 
 /* prof_writer_open.c */
 /* Create the file @path with the schema and the first metadata. On failure nothing is left. */
 enum status prof__writer_create(struct prof_writer *writer, const char *path,
-				const struct ips_recording_params *params, struct err *err);
+				const struct ips_recording_params *params);
 /* Open what prof__writer_create() has created. */
 enum status prof__writer_open(struct prof_writer *writer, const char *path,
-			      const struct ips_recording_params *params, struct err *err);
+			      const struct ips_recording_params *params);
 void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct */
 /* After the thread has ended: build indexes, set the state, leave WAL mode. */
-enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun);
+void prof__writer_finish(struct ips_recording *recording, uint64_t begun);
 
 /*
  * Call sites: interned sites, and the ids that all recordings of a process share.

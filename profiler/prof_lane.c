@@ -21,15 +21,19 @@
 #include "common/sorted.h"
 #include "profiler/prof_internal.h"
 
-#define PUSH(list) append(&(list).items, &(list).capacity, &(list).count, sizeof(*(list).items))
+#define PUSH(writer, list)                                                                         \
+	append(writer, &(list).items, &(list).capacity, &(list).count, sizeof(*(list).items))
 
 /* Append one zeroed element; false if out of memory. */
-static bool append(void *items, size_t *capacity, size_t *count, size_t size)
+static bool append(struct prof_writer *writer, void *items, size_t *capacity, size_t *count,
+		   size_t size)
 {
 	unsigned char *base;
 
-	if (*count == *capacity && mem_grow(items, capacity, *count + 1, size) != 0)
+	if (*count == *capacity && mem_grow(items, capacity, *count + 1, size) != 0) {
+		prof__writer_nomem(writer);
 		return false;
+	}
 	memcpy(&base, items, sizeof(base));
 	memset(base + *count * size, 0, size);
 	++*count;
@@ -68,8 +72,8 @@ static int64_t pop_given(struct prof_lane *lane, int64_t ns)
 	return ns;
 }
 
-static enum status push_span(struct prof_writer *writer, struct prof_lane *lane, uint32_t site,
-			     int64_t start_ns, int64_t end_ns)
+static void push_span(struct prof_writer *writer, struct prof_lane *lane, uint32_t site,
+		      int64_t start_ns, int64_t end_ns)
 {
 	const struct prof_open_span *above = top_span(lane);
 	const struct prof_ref parent = !above ? (struct prof_ref){0} : above->span;
@@ -77,8 +81,8 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 	struct prof_open_span *top;
 	struct prof_span_row *row;
 
-	if (!PUSH(lane->stack))
-		return err_nomem(&writer->err);
+	if (!PUSH(writer, lane->stack))
+		return;
 	top = top_span(lane);
 	top->start_ns = start_ns;
 	top->end_ns = end_ns;
@@ -86,8 +90,8 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 	top->depth = site == 0 ? depth : depth + 1;
 	top->span = parent;
 	if (site != 0) {
-		if (!PUSH(lane->spans))
-			return err_nomem(&writer->err);
+		if (!PUSH(writer, lane->spans))
+			return;
 		row = &lane->spans.items[lane->spans.count - 1];
 		row->start_ns = start_ns;
 		row->dur_ns = IPS_NULL;
@@ -98,12 +102,11 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 		top->span = prof_ref_here(lane->spans.count - 1);
 	}
 	lane->target = top->span;
-	return ST_OK;
 }
 
 /* End the span @top: set the duration in its row or update the row, and add it to the levels. */
-static enum status end_span(struct prof_writer *writer, struct prof_lane *lane,
-			    const struct prof_open_span *top, int64_t dur_ns)
+static void end_span(struct prof_writer *writer, struct prof_lane *lane,
+		     const struct prof_open_span *top, int64_t dur_ns)
 {
 	int level = prof_level_enter(dur_ns);
 
@@ -114,58 +117,48 @@ static enum status end_span(struct prof_writer *writer, struct prof_lane *lane,
 	} else {
 		prof_levels_add(&lane->late, (uint32_t)top->depth, top->start_ns, dur_ns, top->site,
 				top->finest);
-		if (!PUSH(lane->ends))
-			return err_nomem(&writer->err);
+		if (!PUSH(writer, lane->ends))
+			return;
 		lane->ends.items[lane->ends.count - 1] =
 			(struct prof_span_end){top->span.value, dur_ns};
 	}
 	if (level > 0) {
-		if (!PUSH(lane->longs))
-			return err_nomem(&writer->err);
+		if (!PUSH(writer, lane->longs))
+			return;
 		lane->longs.items[lane->longs.count - 1] =
 			(struct prof_long_span){top->span, top->start_ns, level - 1};
 	}
-	return ST_OK;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static enum status on_begin(struct prof_writer *writer, struct prof_lane *lane,
-			    const struct ips_slot *slot)
+static void on_begin(struct prof_writer *writer, struct prof_lane *lane,
+		     const struct ips_slot *slot)
 {
 	int64_t ns = pop_given(lane, time_of(writer, slot->ticks, &lane->last_ns));
-	enum status status = ST_OK;
-	uint32_t site = 0;
 
-	if (slot->site)
-		status = prof__writer_site(writer, slot->site, &site);
-	return status != ST_OK ? status : push_span(writer, lane, site, ns, INT64_MAX);
+	push_span(writer, lane, slot->site ? prof__writer_site(writer, slot->site) : 0, ns,
+		  INT64_MAX);
 }
 
-static enum status on_end(struct prof_writer *writer, struct prof_lane *lane,
-			  const struct ips_slot *slot)
+static void on_end(struct prof_writer *writer, struct prof_lane *lane, const struct ips_slot *slot)
 {
 	int64_t ns = pop_given(lane, time_of(writer, slot->ticks, &lane->last_ns));
 	const struct prof_open_span *top = top_span(lane);
-	enum status status = ST_OK;
 
 	if (!top)
-		return ST_OK;
+		return;
 	if (top->site != 0)
-		status = end_span(writer, lane, top, ns - top->start_ns);
+		end_span(writer, lane, top, ns - top->start_ns);
 	lane->stack.count--;
 	top = top_span(lane);
 	lane->target = !top ? (struct prof_ref){0} : top->span;
-	return status;
 }
 
-static enum status on_at(struct prof_writer *writer, struct prof_lane *lane,
-			 const struct ips_slot *slot)
+static void on_at(struct prof_writer *writer, struct prof_lane *lane, const struct ips_slot *slot)
 {
 	int64_t start_ns = (int64_t)slot->ticks, dur_ns = (int64_t)slot->value;
 	const struct prof_open_span *top = top_span(lane);
-	enum status status;
-	uint32_t site;
 
 	while (top && top->end_ns <= start_ns) {
 		lane->stack.count--;
@@ -174,15 +167,12 @@ static enum status on_at(struct prof_writer *writer, struct prof_lane *lane,
 	if (start_ns < lane->last_ns || (top && start_ns + dur_ns > top->end_ns)) {
 		writer->dropped_here++;
 		lane->target = (struct prof_ref){0};
-		return ST_OK;
+		return;
 	}
 	lane->last_ns = start_ns;
-	status = prof__writer_site(writer, slot->site, &site);
-	if (status == ST_OK)
-		status = push_span(writer, lane, site, start_ns, start_ns + dur_ns);
-	if (status == ST_OK)
-		status = end_span(writer, lane, top_span(lane), dur_ns);
-	return status;
+	push_span(writer, lane, prof__writer_site(writer, slot->site), start_ns, start_ns + dur_ns);
+	if (prof__writer_ok(writer))
+		end_span(writer, lane, top_span(lane), dur_ns);
 }
 
 /* Return the time of an instant or a sample, which may be a given one. */
@@ -196,73 +186,62 @@ static int64_t event_time(const struct prof_writer *writer, struct prof_lane *la
 	return lane->last_point_ns;
 }
 
-static enum status on_instant(struct prof_writer *writer, struct prof_lane *lane,
-			      const struct ips_slot *slot)
+static void on_instant(struct prof_writer *writer, struct prof_lane *lane,
+		       const struct ips_slot *slot)
 {
+	const uint32_t site = prof__writer_site(writer, slot->site);
 	struct prof_instant *instant;
-	enum status status;
-	uint32_t site;
 
-	status = prof__writer_site(writer, slot->site, &site);
-	if (status != ST_OK)
-		return status;
-	if (!PUSH(lane->instants))
-		return err_nomem(&writer->err);
+	if (!PUSH(writer, lane->instants))
+		return;
 	instant = &lane->instants.items[lane->instants.count - 1];
 	instant->time_ns = event_time(writer, lane, slot);
 	instant->context = lane->context;
 	instant->site = site;
 	lane->instant = prof_ref_here(lane->instants.count - 1);
-	return ST_OK;
 }
 
-static enum status on_counter(struct prof_writer *writer, struct prof_lane *lane,
-			      const struct ips_slot *slot)
+static void on_counter(struct prof_writer *writer, struct prof_lane *lane,
+		       const struct ips_slot *slot)
 {
+	const uint32_t site = prof__writer_site(writer, slot->site);
 	struct prof_sample *sample;
-	enum status status;
-	uint32_t site;
 
-	status = prof__writer_site(writer, slot->site, &site);
-	if (status != ST_OK)
-		return status;
-	if (!PUSH(lane->samples))
-		return err_nomem(&writer->err);
+	if (!PUSH(writer, lane->samples))
+		return;
 	sample = &lane->samples.items[lane->samples.count - 1];
 	sample->time_ns = event_time(writer, lane, slot);
 	sample->site = site;
 	memcpy(&sample->value, &slot->value, sizeof(sample->value));
 	prof_counters_add(&lane->counters, site, sample->time_ns, sample->value);
-	return ST_OK;
 }
 
-static enum status on_keys(struct prof_writer *writer, struct prof_lane *lane,
-			   const struct ips_slot *slot)
+static void on_keys(struct prof_writer *writer, struct prof_lane *lane, const struct ips_slot *slot)
 {
 	struct ips_keys keys;
 
 	writer->keys++;
 	memcpy(&keys, slot + 1, sizeof(keys));
-	return prof__writer_context(writer, &keys, false, &lane->context);
+	lane->context = prof__writer_context(writer, &keys, false);
 }
 
-/* Keep the text of an argument, at most PROF_ARG_TEXT bytes; *@at: its place. */
-static bool keep_text(struct prof_lane *lane, const char *text, uint64_t *at)
+/* Keep the text of an argument, at most PROF_ARG_TEXT bytes, and return its place. */
+static uint64_t keep_text(struct prof_writer *writer, struct prof_lane *lane, const char *text)
 {
-	const size_t length = strnlen(text, PROF_ARG_TEXT);
+	const size_t length = strnlen(text, PROF_ARG_TEXT), at = lane->texts.count;
 
-	if (mem_grow(&lane->texts.items, &lane->texts.capacity, lane->texts.count + length + 1,
-		     1) != 0)
-		return false;
-	*at = lane->texts.count;
-	memcpy(lane->texts.items + lane->texts.count, text, length);
-	lane->texts.items[lane->texts.count + length] = 0;
+	if (mem_grow(&lane->texts.items, &lane->texts.capacity, at + length + 1, 1) != 0) {
+		prof__writer_nomem(writer);
+		return PROF_NO_TEXT;
+	}
+	memcpy(lane->texts.items + at, text, length);
+	lane->texts.items[at + length] = 0;
 	lane->texts.count += length + 1;
-	return true;
+	return at;
 }
 
-static enum status on_argument(struct prof_writer *writer, struct prof_lane *lane,
-			       const struct ips_slot *slot)
+static void on_argument(struct prof_writer *writer, struct prof_lane *lane,
+			const struct ips_slot *slot)
 {
 	const bool of_instant = (slot->kind & 0xff) == IPS_EVENT_INSTANT_ARGUMENT;
 	const struct prof_ref owner = of_instant ? lane->instant : lane->target;
@@ -270,27 +249,22 @@ static enum status on_argument(struct prof_writer *writer, struct prof_lane *lan
 
 	if (owner.value == 0) {
 		writer->dropped_here++;
-		return ST_OK;
+		return;
 	}
-	if (!PUSH(lane->args))
-		return err_nomem(&writer->err);
+	if (!PUSH(writer, lane->args))
+		return;
 	arg = &lane->args.items[lane->args.count - 1];
 	arg->owner = owner;
 	arg->of_instant = of_instant;
 	memcpy(&arg->name, &slot->site, sizeof(arg->name));
 	arg->type = slot->kind >> PROF_KIND_BITS;
 	arg->bits = slot->value;
-	if (arg->type != PROF_ARG_TEXT_TYPE)
-		return ST_OK;
-	if (slot->value == 0)
-		arg->bits = PROF_NO_TEXT;
-	else if (!keep_text(lane, (const char *)(slot + 1), &arg->bits))
-		return err_nomem(&writer->err);
-	return ST_OK;
+	if (arg->type == PROF_ARG_TEXT_TYPE)
+		arg->bits = slot->value == 0 ? PROF_NO_TEXT
+					     : keep_text(writer, lane, (const char *)(slot + 1));
 }
 
-static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
-			   const struct ips_slot *slot)
+static void on_flow(struct prof_writer *writer, struct prof_lane *lane, const struct ips_slot *slot)
 {
 	struct prof_flow *flow;
 
@@ -307,20 +281,18 @@ static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
 	}
 	if (lane->target.value == 0) {
 		writer->dropped_here++;
-		return ST_OK;
+		return;
 	}
-	if (!PUSH(lane->flows))
-		return err_nomem(&writer->err);
+	if (!PUSH(writer, lane->flows))
+		return;
 	flow = &lane->flows.items[lane->flows.count - 1];
 	flow->span = lane->target;
 	flow->site = slot->site;
 	flow->id = slot->value;
 	flow->out = (slot->kind & 0xff) == IPS_EVENT_FLOW_OUT;
-	return ST_OK;
 }
 
-static enum status on_row(struct prof_writer *writer, struct prof_lane *lane,
-			  const struct ips_slot *slot)
+static void on_row(struct prof_writer *writer, struct prof_lane *lane, const struct ips_slot *slot)
 {
 	const unsigned table = (unsigned)(slot->kind >> PROF_KIND_BITS);
 	const size_t size = prof_row_types[table].size;
@@ -328,21 +300,24 @@ static enum status on_row(struct prof_writer *writer, struct prof_lane *lane,
 
 	if (lane->target.value == 0) {
 		writer->dropped_here++;
-		return ST_OK;
+		return;
 	}
-	if (!PUSH(lane->abouts) ||
-	    mem_grow(&lane->rows.items, &lane->rows.capacity, lane->rows.count + size + 7, 1) != 0)
-		return err_nomem(&writer->err);
+	if (mem_grow(&lane->rows.items, &lane->rows.capacity, lane->rows.count + size + 7, 1) !=
+	    0) {
+		prof__writer_nomem(writer);
+		return;
+	}
+	if (!PUSH(writer, lane->abouts))
+		return;
 	about = &lane->abouts.items[lane->abouts.count - 1];
 	*about = (struct prof_about){lane->target, lane->rows.count, table};
 	memcpy(lane->rows.items + lane->rows.count, slot + 1, size);
 	lane->rows.count += (size + 7) & ~(size_t)7;
-	return ST_OK;
 }
 
 static const struct {
-	enum status (*run)(struct prof_writer *writer, struct prof_lane *lane,
-			   const struct ips_slot *slot);
+	void (*run)(struct prof_writer *writer, struct prof_lane *lane,
+		    const struct ips_slot *slot);
 	bool counts; /* as an event that the program recorded */
 } event_ops[] = {
 	[IPS_EVENT_BEGIN] = {on_begin, true},
@@ -390,22 +365,23 @@ static bool is_full(const struct prof_lane *lane)
 	       lane->levels.count >= PROF_LANE_ROWS || lane->counters.count >= PROF_LANE_ROWS;
 }
 
-/* Decode one event; *@slots is its number of slots. An event of several slots is copied to a
+/* Decode one event, and return its number of slots. An event of several slots is copied to a
  * contiguous array first, because it may wrap around the ring's end. */
-static enum status decode(struct prof_writer *writer, struct prof_lane *lane, uint64_t *slots)
+static uint64_t decode(struct prof_writer *writer, struct prof_lane *lane)
 {
 	const struct ips_slot *slot = &lane->ring.slots[lane->tail & lane->ring.mask];
+	const uint64_t slots = slot_count(slot);
 	struct ips_slot joined[1 + PROF_ROW_SLOTS];
 	unsigned event = slot->kind & 0xff;
 
-	*slots = slot_count(slot);
-	if (*slots > 1) {
-		for (uint64_t i = 0; i < *slots; i++)
+	if (slots > 1) {
+		for (uint64_t i = 0; i < slots; i++)
 			joined[i] = lane->ring.slots[(lane->tail + i) & lane->ring.mask];
 		slot = joined;
 	}
 	writer->events += event_ops[event].counts;
-	return event_ops[event].run(writer, lane, slot);
+	event_ops[event].run(writer, lane, slot);
+	return slots;
 }
 
 static void publish_consumed(struct prof_lane *lane)
@@ -413,23 +389,16 @@ static void publish_consumed(struct prof_lane *lane)
 	__atomic_store_n(&lane->ring.consumed, lane->tail, __ATOMIC_RELEASE);
 }
 
-enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, uint64_t end,
-			     size_t most)
+void prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, uint64_t end, size_t most)
 {
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < most && lane->tail != end && status == ST_OK; i++) {
-		uint64_t slots;
-
-		status = decode(writer, lane, &slots);
-		lane->tail += slots;
+	for (size_t i = 0; i < most && lane->tail != end && prof__writer_ok(writer); i++) {
+		lane->tail += decode(writer, lane);
 		if (i % 256 == 255)
 			publish_consumed(lane);
-		if (status == ST_OK && is_full(lane))
-			status = prof__lane_flush(writer, lane);
+		if (is_full(lane))
+			prof__lane_flush(writer, lane);
 	}
 	publish_consumed(lane);
-	return status;
 }
 
 void prof__lane_discard(struct prof_lane *lane)
@@ -448,29 +417,13 @@ void prof__lane_discard(struct prof_lane *lane)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* Errors are sticky: writer->err holds the first one, after which nothing below is written. */
-static bool ok(const struct prof_writer *writer)
-{
-	return writer->err.status == ST_OK;
-}
-
-/* Return the cells of the next row of @insert; after a failure, cells that are never written. */
-static struct prof_cell *next_row(struct prof_writer *writer, struct prof_insert *insert)
-{
-	struct prof_cell *cells = insert->cells;
-
-	if (ok(writer))
-		prof_insert_row(insert, &cells, &writer->err);
-	return cells;
-}
-
 static void flush_track(struct prof_writer *writer, struct prof_lane *lane)
 {
 	struct prof_cell *cells;
 
 	if (lane->known)
 		return;
-	cells = next_row(writer, &writer->tracks);
+	cells = prof__writer_cells(writer, &writer->tracks);
 	prof_cell_int(&cells[0], lane->track_id);
 	prof_cell_int(&cells[1], writer->rank);
 	prof_cell_int(&cells[2], lane->clock);
@@ -480,7 +433,7 @@ static void flush_track(struct prof_writer *writer, struct prof_lane *lane)
 	prof_cell_text(&cells[6], lane->track);
 	prof_cell_text(&cells[7], lane->name);
 	prof_cell_text(&cells[8], lane->parent);
-	lane->known = ok(writer);
+	lane->known = prof__writer_ok(writer);
 }
 
 static void insert_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
@@ -490,7 +443,7 @@ static void insert_spans(struct prof_writer *writer, struct prof_lane *lane, int
 	for (int64_t i = 0; i < count; i++) {
 		const struct prof_span_row *row = &lane->spans.items[i];
 		const int64_t back = prof_span_back(row, base + i, base);
-		struct prof_cell *cells = next_row(writer, &writer->spans);
+		struct prof_cell *cells = prof__writer_cells(writer, &writer->spans);
 
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], row->site);
@@ -500,11 +453,10 @@ static void insert_spans(struct prof_writer *writer, struct prof_lane *lane, int
 		prof_cell_int(&cells[5], back == 0 ? IPS_NULL : back);
 		prof_cell_int(&cells[6], row->depth);
 	}
-	if (ok(writer))
-		prof_insert_flush(&writer->spans, &writer->err);
+	prof__writer_flush(writer, &writer->spans);
 	/* SQLite assigns the ids; the ids computed for parents and arguments rely on their
 	 * order. */
-	if (ok(writer) && !writer->bulk &&
+	if (prof__writer_ok(writer) && !writer->bulk &&
 	    sqlite3_last_insert_rowid(writer->db) != base + count - 1)
 		err_set(&writer->err, ST_FAILED, "another program has written to the database");
 }
@@ -513,7 +465,7 @@ static void insert_zone(struct prof_writer *writer, const struct prof_lane *lane
 			int64_t first_ns, int64_t last_ns, int64_t first_row, int64_t last_row,
 			int64_t finest)
 {
-	struct prof_cell *cells = next_row(writer, &writer->zones);
+	struct prof_cell *cells = prof__writer_cells(writer, &writer->zones);
 
 	prof_cell_int(&cells[0], kind);
 	prof_cell_int(&cells[1], lane->track_id);
@@ -528,10 +480,10 @@ static void insert_zone(struct prof_writer *writer, const struct prof_lane *lane
 static void put_levels(struct prof_writer *writer, const struct prof_lane *lane,
 		       struct prof_levels *levels, int finest)
 {
-	if (ok(writer) && writer->level_sort)
+	if (prof__writer_ok(writer) && writer->level_sort)
 		prof_level_sort_put(writer->level_sort, lane->track_id, levels, finest,
 				    &writer->err);
-	else if (ok(writer))
+	else if (prof__writer_ok(writer))
 		prof__insert_levels(&writer->levels, lane->track_id, levels, finest, &writer->err);
 }
 
@@ -546,7 +498,7 @@ static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int6
 	if (count == 0)
 		return;
 	insert_spans(writer, lane, base);
-	if (!ok(writer))
+	if (!prof__writer_ok(writer))
 		return;
 	writer->last_span = base + (int64_t)count - 1;
 	first_ns = lane->spans.items[0].start_ns;
@@ -565,7 +517,7 @@ static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int6
 	insert_zone(writer, lane, PROF_ZONE_SPANS, first_ns, last_ns, base, writer->last_span,
 		    finest);
 	if (finest > 0) {
-		cells = next_row(writer, &writer->sparse_zones);
+		cells = prof__writer_cells(writer, &writer->sparse_zones);
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], finest);
 		prof_cell_int(&cells[2], first_ns);
@@ -607,8 +559,8 @@ static int64_t name_id(struct prof_writer *writer, const char *name)
 	struct prof_name *known = &writer->names[(uintptr_t)name / 8 % PROF_NAMES];
 
 	if (known->name != name) {
-		prof__writer_text(writer, name, &known->id);
-		known->name = ok(writer) ? name : NULL;
+		known->id = prof__writer_text(writer, name);
+		known->name = prof__writer_ok(writer) ? name : NULL;
 	}
 	return known->id;
 }
@@ -621,7 +573,7 @@ static void sort_args(struct prof_writer *writer, struct prof_lane *lane, int64_
 	const struct prof_arg *last[2] = {NULL, NULL}; /* of a span, of an instant */
 	bool sorted = true;
 
-	for (size_t i = 0; i < lane->args.count && ok(writer); i++) {
+	for (size_t i = 0; i < lane->args.count && prof__writer_ok(writer); i++) {
 		struct prof_arg *arg = &lane->args.items[i];
 
 		arg->name_id = name_id(writer, arg->name);
@@ -631,7 +583,7 @@ static void sort_args(struct prof_writer *writer, struct prof_lane *lane, int64_
 									owner.value, name_id) < 0);
 		last[arg->of_instant] = arg;
 	}
-	if (ok(writer) && !sorted)
+	if (prof__writer_ok(writer) && !sorted)
 		qsort(lane->args.items, lane->args.count, sizeof(*lane->args.items), compare_args);
 }
 
@@ -639,7 +591,7 @@ static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64
 		       int64_t first)
 {
 	sort_args(writer, lane, base, first);
-	for (size_t i = 0; i < lane->args.count && ok(writer); i++) {
+	for (size_t i = 0; i < lane->args.count && prof__writer_ok(writer); i++) {
 		const struct prof_arg *arg = &lane->args.items[i];
 		struct prof_cell *cells;
 
@@ -647,16 +599,15 @@ static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64
 		if (i + 1 < lane->args.count && arg[1].of_instant == arg->of_instant &&
 		    arg[1].owner.value == arg->owner.value && arg[1].name_id == arg->name_id)
 			continue;
-		cells = next_row(writer, arg->of_instant ? &writer->instant_args : &writer->args);
+		cells = prof__writer_cells(writer,
+					   arg->of_instant ? &writer->instant_args : &writer->args);
 		prof_cell_int(&cells[0], arg->owner.value);
 		prof_cell_int(&cells[1], arg->name_id);
 		set_value(&cells[2], lane, arg);
 	}
 	/* The rows point to texts that the lane frees after this flush. */
-	if (ok(writer))
-		prof_insert_flush(&writer->args, &writer->err);
-	if (ok(writer))
-		prof_insert_flush(&writer->instant_args, &writer->err);
+	prof__writer_flush(writer, &writer->args);
+	prof__writer_flush(writer, &writer->instant_args);
 }
 
 /* Free the long texts of arguments that are buffered. */
@@ -676,20 +627,20 @@ struct flow_key {
 static void flush_flow(struct prof_writer *writer, const struct prof_flow *flow, int64_t span_id)
 {
 	const struct flow_key key = {prof_site_id(flow->site), flow->id};
-	int64_t side = flow->out ? -span_id : span_id, other, name = 0;
+	int64_t side = flow->out ? -span_id : span_id, other, name;
 	struct prof_cell *cells;
 	bool found = prof_recent_get(&writer->open_flows, &key, &other);
 
 	if (!found || (other < 0) == flow->out) {
 		writer->one_sided[flow->out]++;
 		if (!prof_recent_put(&writer->open_flows, &key, side))
-			err_nomem(&writer->err);
+			prof__writer_nomem(writer);
 		return;
 	}
 	writer->one_sided[!flow->out]--;
 	prof_recent_remove(&writer->open_flows, &key);
-	prof__writer_text(writer, flow->site->name, &name);
-	cells = next_row(writer, &writer->flows);
+	name = prof__writer_text(writer, flow->site->name);
+	cells = prof__writer_cells(writer, &writer->flows);
 	prof_cell_int(&cells[0], flow->out ? span_id : -other);
 	prof_cell_int(&cells[1], flow->out ? other : span_id);
 	prof_cell_int(&cells[2], name);
@@ -706,7 +657,7 @@ static void flush_instants(struct prof_writer *writer, struct prof_lane *lane)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct prof_instant *instant = &lane->instants.items[i];
-		struct prof_cell *cells = next_row(writer, &writer->instants);
+		struct prof_cell *cells = prof__writer_cells(writer, &writer->instants);
 
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], instant->site);
@@ -729,7 +680,7 @@ static void flush_samples(struct prof_writer *writer, struct prof_lane *lane)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct prof_sample *sample = &lane->samples.items[i];
-		struct prof_cell *cells = next_row(writer, &writer->samples);
+		struct prof_cell *cells = prof__writer_cells(writer, &writer->samples);
 
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], sample->site);
@@ -773,24 +724,23 @@ bool prof__lane_waits(const struct prof_lane *lane)
 	       lane->dropped_told != __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
 }
 
-enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
+void prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 {
 	int64_t base = writer->last_span + 1;
-	enum status status = prof__writer_begin(writer);
 
-	if (status != ST_OK)
-		return status;
-	writer->err.status = ST_OK;
+	prof__writer_begin(writer);
+	if (!prof__writer_ok(writer))
+		return; /* the lane keeps its rows, and frees their texts with itself */
 	flush_track(writer, lane);
 	flush_spans(writer, lane, base);
-	for (size_t i = 0; i < lane->ends.count && ok(writer); i++) {
+	for (size_t i = 0; i < lane->ends.count && prof__writer_ok(writer); i++) {
 		sqlite3_bind_int64(writer->end_span, 1, lane->ends.items[i].dur_ns);
 		sqlite3_bind_int64(writer->end_span, 2, lane->ends.items[i].span_id);
 		prof_sql_execute(writer->end_span, &writer->err, "end a span");
 	}
 	for (size_t i = 0; i < lane->longs.count; i++) {
 		const struct prof_long_span *span = &lane->longs.items[i];
-		struct prof_cell *cells = next_row(writer, &writer->longs);
+		struct prof_cell *cells = prof__writer_cells(writer, &writer->longs);
 
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], span->level);
@@ -798,20 +748,20 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 		prof_cell_int(&cells[3], prof_span_id(span->span, base));
 	}
 	flush_args(writer, lane, base, writer->last_row[PROF_ZONE_INSTANTS] + 1);
-	for (size_t i = 0; i < lane->flows.count && ok(writer); i++)
+	for (size_t i = 0; i < lane->flows.count && prof__writer_ok(writer); i++)
 		flush_flow(writer, &lane->flows.items[i],
 			   prof_span_id(lane->flows.items[i].span, base));
-	for (size_t i = 0; i < lane->abouts.count && ok(writer); i++)
+	for (size_t i = 0; i < lane->abouts.count && prof__writer_ok(writer); i++)
 		prof__writer_row(writer, lane->abouts.items[i].table,
 				 lane->rows.items + lane->abouts.items[i].at,
 				 prof_span_id(lane->abouts.items[i].span, base));
-	if (ok(writer) && lane->abouts.count > 0)
+	if (lane->abouts.count > 0)
 		prof__writer_flush_rows(writer);
 	flush_instants(writer, lane);
 	flush_samples(writer, lane);
 	prof_levels_flush(&lane->late);
 	put_levels(writer, lane, &lane->late, 0);
-	if (ok(writer))
+	if (prof__writer_ok(writer))
 		prof__insert_counters(&writer->counter_levels, lane->track_id, &lane->counters,
 				      &writer->err);
 
@@ -826,5 +776,4 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 	lane->rows.count = 0;
 	lane->instants.count = 0;
 	lane->samples.count = 0;
-	return writer->err.status;
 }

@@ -51,6 +51,47 @@ struct calls {
 	bool forgot; /* one that shared its place */
 };
 
+struct linker {
+	sqlite3 *db;
+	struct err *err; /* the first failure, after which nothing more is done */
+	struct calls calls;
+	sqlite3_stmt *launched[2]; /* kernels and copies, in order of spans */
+	bool more[2];              /* there is a row of these */
+	bool missed; /* something was launched by a call that is not known, or no longer */
+	/* A flow from each launch to what it ran, in order of the latter's spans. */
+	struct prof_insert *flows;
+	int64_t flow_name;
+	int64_t last_flow; /* the span that has the last one */
+};
+
+static void check(struct linker *linker, int code)
+{
+	if (!err_stuck(linker->err) && code != SQLITE_OK)
+		prof_sql_error(linker->db, code, linker->err, "link launches");
+}
+
+static void run(struct linker *linker, const char *sql)
+{
+	if (!err_stuck(linker->err))
+		prof_sql_run(linker->db, sql, linker->err);
+}
+
+/* Return a statement for the caller to finalize; NULL after a failure. */
+static sqlite3_stmt *prepare(struct linker *linker, const char *sql)
+{
+	sqlite3_stmt *statement = NULL;
+
+	if (!err_stuck(linker->err))
+		check(linker, sqlite3_prepare_v2(linker->db, sql, -1, &statement, NULL));
+	return statement;
+}
+
+/* Step to the next row. That a step failed is noticed when the statement is finalized. */
+static bool next(const struct linker *linker, sqlite3_stmt *statement)
+{
+	return !err_stuck(linker->err) && sqlite3_step(statement) == SQLITE_ROW;
+}
+
 /* Keys grow with time within a process, whose number is in the upper bits. */
 static struct call *call_place(const struct calls *calls, int64_t key)
 {
@@ -82,65 +123,47 @@ static void read_calls(struct calls *calls, int64_t last)
 	}
 }
 
-/* A flow from each launch to what it ran, in order of the latter's spans. */
-struct flows {
-	struct prof_insert *rows;
-	int64_t name_id;
-	int64_t last; /* the span that has the last one */
-};
-
-static enum status put_flow(struct flows *flows, int64_t from, int64_t to, struct err *err)
+static void put_flow(struct linker *linker, int64_t from, int64_t to)
 {
 	struct prof_cell *cells;
-	enum status status = prof_insert_row(flows->rows, &cells, err);
 
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(linker->err) || prof_insert_row(linker->flows, &cells, linker->err) != ST_OK)
+		return;
 	prof_cell_int(&cells[0], from);
 	prof_cell_int(&cells[1], to);
-	prof_cell_int(&cells[2], flows->name_id);
-	flows->last = to;
-	return ST_OK;
+	prof_cell_int(&cells[2], linker->flow_name);
+	linker->last_flow = to;
 }
 
-/* Kernels and copies, in order of spans. */
-struct launched {
-	sqlite3_stmt *rows[2];
-	bool more[2];
-};
-
 /* Go on to the row after the present one, of those of @at. */
-static void next_launched(struct launched *launched, size_t at)
+static void next_launched(struct linker *linker, size_t at)
 {
-	launched->more[at] = sqlite3_step(launched->rows[at]) == SQLITE_ROW;
+	linker->more[at] = sqlite3_step(linker->launched[at]) == SQLITE_ROW;
 }
 
 /* Return the statement whose row is the next; NULL: there is none. */
-static sqlite3_stmt *first_launched(const struct launched *launched, size_t *at)
+static sqlite3_stmt *first_launched(const struct linker *linker, size_t *at)
 {
-	*at = !launched->more[0] ||
-	      (launched->more[1] && sqlite3_column_int64(launched->rows[1], 0) <
-					    sqlite3_column_int64(launched->rows[0], 0));
-	return launched->more[*at] ? launched->rows[*at] : NULL;
+	*at = !linker->more[0] ||
+	      (linker->more[1] && sqlite3_column_int64(linker->launched[1], 0) <
+					  sqlite3_column_int64(linker->launched[0], 0));
+	return linker->more[*at] ? linker->launched[*at] : NULL;
 }
 
-/* *@missed: something was launched by a call that is not known, or no longer. Flows are put up to
- * the first that SQLite may join. */
-static enum status link_rows(struct calls *calls, struct launched *launched,
-			     struct prof_insert *insert, struct flows *flows, bool *missed,
-			     struct err *err)
+/* Put the launches into @insert, and flows up to the first that SQLite may join. */
+static void link_rows(struct linker *linker, struct prof_insert *insert)
 {
-	enum status status = ST_OK;
+	struct calls *calls = &linker->calls;
 	sqlite3_stmt *row;
 	int64_t last = 0;
 	bool all = true;
 	size_t at;
 
 	next_call(calls);
-	next_launched(launched, 0);
-	next_launched(launched, 1);
-	for (; status == ST_OK && (row = first_launched(launched, &at));
-	     next_launched(launched, at)) {
+	next_launched(linker, 0);
+	next_launched(linker, 1);
+	for (; !err_stuck(linker->err) && (row = first_launched(linker, &at));
+	     next_launched(linker, at)) {
 		const int64_t span_id = sqlite3_column_int64(row, 0);
 		const int64_t key = sqlite3_column_int64(row, 1);
 		struct prof_cell *cells;
@@ -149,127 +172,116 @@ static enum status link_rows(struct calls *calls, struct launched *launched,
 		read_calls(calls, span_id > INT64_MAX - AHEAD ? INT64_MAX : span_id + AHEAD);
 		call = call_place(calls, key);
 		if (call->span_id == 0 || call->key != key) {
-			*missed = true;
+			linker->missed = true;
 			all = all && !calls->forgot && !calls->more;
 			continue;
 		}
 		if (span_id == last)
 			continue;
 		last = span_id;
-		status = prof_insert_row(insert, &cells, err);
-		if (status != ST_OK)
+		if (prof_insert_row(insert, &cells, linker->err) != ST_OK)
 			break;
 		prof_cell_int(&cells[0], span_id);
 		prof_cell_int(&cells[1], call->span_id);
 		if (all)
-			status = put_flow(flows, call->span_id, span_id, err);
+			put_flow(linker, call->span_id, span_id);
 	}
-	return status == ST_OK ? prof_insert_flush(insert, err) : status;
-}
-
-/* Set @status, if it is ST_OK, to what @code says. */
-static void check(sqlite3 *db, int code, enum status *status, struct err *err)
-{
-	if (*status == ST_OK && code != SQLITE_OK)
-		*status = prof_sql_error(db, code, err, "link launches");
+	if (!err_stuck(linker->err))
+		prof_insert_flush(insert, linker->err);
 }
 
 /* Fill launch_rows: by @bulk, or NULL by INSERTs. */
-static enum status fill_launches(sqlite3 *db, struct prof_bulk *bulk, struct calls *calls,
-				 struct flows *flows, bool *missed, struct err *err)
+static void fill_launches(struct linker *linker, struct prof_bulk *bulk)
 {
-	struct launched launched = {{NULL, NULL}, {false, false}};
 	struct prof_insert insert = {0};
-	enum status status = prof_insert_init(
-		&insert, db, "INSERT OR IGNORE INTO launch_rows (span_id, launch_span_id)", 2, NULL,
-		err);
 
-	if (status == ST_OK && bulk)
-		status = prof_bulk_table(bulk, "launch_rows", PROF_BULK_ROWID, insert.columns,
-					 &insert.bulk, err);
-	check(db, sqlite3_prepare_v2(db, calls_sql, -1, &calls->rows, NULL), &status, err);
+	if (prof_insert_init(&insert, linker->db,
+			     "INSERT OR IGNORE INTO launch_rows (span_id, launch_span_id)", 2, NULL,
+			     linker->err) == ST_OK &&
+	    bulk)
+		prof_bulk_table(bulk, "launch_rows", PROF_BULK_ROWID, insert.columns, &insert.bulk,
+				linker->err);
+	linker->calls.rows = prepare(linker, calls_sql);
 	for (size_t i = 0; i < ARRAY_LEN(launched_sql); i++)
-		check(db, sqlite3_prepare_v2(db, launched_sql[i], -1, &launched.rows[i], NULL),
-		      &status, err);
-	if (status == ST_OK)
-		status = link_rows(calls, &launched, &insert, flows, missed, err);
-	check(db, sqlite3_finalize(calls->rows), &status, err);
+		linker->launched[i] = prepare(linker, launched_sql[i]);
+	if (!err_stuck(linker->err))
+		link_rows(linker, &insert);
+	check(linker, sqlite3_finalize(linker->calls.rows));
 	for (size_t i = 0; i < ARRAY_LEN(launched_sql); i++)
-		check(db, sqlite3_finalize(launched.rows[i]), &status, err);
+		check(linker, sqlite3_finalize(linker->launched[i]));
 	prof_insert_fini(&insert);
-	return status == ST_OK && bulk ? prof_bulk_join(bulk, err) : status;
+	if (bulk && !err_stuck(linker->err))
+		prof_bulk_join(bulk, linker->err);
 }
 
-static enum status link_all(sqlite3 *db, size_t count, struct prof_insert *rows, struct err *err)
+/* @flows as of prof_launch_link(). */
+static void link_all(struct linker *linker, size_t count, struct prof_insert *flows)
 {
-	struct calls calls = {.mask = 1};
+	struct calls *calls = &linker->calls;
 	struct prof_insert inserted = {0};
-	struct flows flows = {.rows = rows ? rows : &inserted, .last = INT64_MIN};
 	struct prof_bulk *bulk = NULL;
-	sqlite3_stmt *statement = NULL;
-	bool missed = false;
-	enum status status = prof_sql_run(db, flow_name_sql, err);
+	sqlite3_stmt *statement;
 
-	if (status != ST_OK)
-		return status;
-	check(db, sqlite3_prepare_v2(db, flow_id_sql, -1, &statement, NULL), &status, err);
-	if (status == ST_OK && sqlite3_step(statement) == SQLITE_ROW)
-		flows.name_id = sqlite3_column_int64(statement, 0);
-	check(db, sqlite3_finalize(statement), &status, err);
+	run(linker, flow_name_sql);
+	statement = prepare(linker, flow_id_sql);
+	if (next(linker, statement))
+		linker->flow_name = sqlite3_column_int64(statement, 0);
+	check(linker, sqlite3_finalize(statement));
+	if (err_stuck(linker->err))
+		return;
 
-	if (status == ST_OK && rows)
-		status = prof_bulk_new(&bulk, db, err);
-	if (status == ST_OK && !rows)
-		status = prof_insert_init(
-			&inserted, db, "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)",
-			3, NULL, err);
-	while (calls.mask < 2 * count && calls.mask < PLACES)
-		calls.mask *= 2;
-	calls.places = mem_calloc(calls.mask, sizeof(*calls.places));
-	calls.mask--;
-	if (status == ST_OK)
-		status = calls.places ? fill_launches(db, bulk, &calls, &flows, &missed, err)
-				      : err_nomem(err);
+	linker->flows = flows ? flows : &inserted;
+	if (flows)
+		prof_bulk_new(&bulk, linker->db, linker->err);
+	else
+		prof_insert_init(&inserted, linker->db,
+				 "INSERT INTO flow_rows (from_span_id, to_span_id, name_id)", 3,
+				 NULL, linker->err);
+	for (calls->mask = 1; calls->mask < 2 * count && calls->mask < PLACES; calls->mask *= 2)
+		continue;
+	calls->places = mem_calloc(calls->mask, sizeof(*calls->places));
+	calls->mask--;
+	if (!calls->places && !err_stuck(linker->err))
+		err_nomem(linker->err);
+	if (!err_stuck(linker->err))
+		fill_launches(linker, bulk);
 	prof_bulk_free(bulk);
-	mem_free(calls.places);
-	if (status == ST_OK && missed && (calls.forgot || calls.more))
-		status = prof_sql_run(db, missed_sql, err);
-	if (status == ST_OK) { /* the flows that are not put yet */
-		check(db, sqlite3_prepare_v2(db, flows_sql, -1, &statement, NULL), &status, err);
-		check(db, sqlite3_bind_int64(statement, 1, flows.last), &status, err);
-		while (status == ST_OK && sqlite3_step(statement) == SQLITE_ROW)
-			status = put_flow(&flows, sqlite3_column_int64(statement, 0),
-					  sqlite3_column_int64(statement, 1), err);
-		check(db, sqlite3_finalize(statement), &status, err);
-	}
-	if (status == ST_OK)
-		status = prof_insert_flush(flows.rows, err);
+	mem_free(calls->places);
+	if (linker->missed && (calls->forgot || calls->more))
+		run(linker, missed_sql);
+
+	statement = prepare(linker, flows_sql); /* the flows that are not put yet */
+	check(linker, sqlite3_bind_int64(statement, 1, linker->last_flow));
+	while (next(linker, statement))
+		put_flow(linker, sqlite3_column_int64(statement, 0),
+			 sqlite3_column_int64(statement, 1));
+	check(linker, sqlite3_finalize(statement));
+	if (!err_stuck(linker->err))
+		prof_insert_flush(linker->flows, linker->err);
 	prof_insert_fini(&inserted);
-	return status;
 }
 
-enum status prof_launch_link(sqlite3 *db, struct prof_insert *flows, struct err *err)
+void prof_launch_link(sqlite3 *db, struct prof_insert *flows, struct err *err)
 {
-	sqlite3_stmt *statement;
-	int code = sqlite3_prepare_v2(db, needed_sql, -1, &statement, NULL);
-	enum status status;
+	struct linker linker = {.db = db, .err = err, .last_flow = INT64_MIN};
+	sqlite3_stmt *statement = prepare(&linker, needed_sql);
 	int64_t count = 0;
 
-	if (code != SQLITE_OK)
-		return prof_sql_error(db, code, err, "link launches");
-	if (sqlite3_step(statement) == SQLITE_ROW)
+	if (next(&linker, statement))
 		count = sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);
 	if (count == 0)
-		return ST_OK;
-	if (flows)
-		return link_all(db, (size_t)count, flows, err);
-	status = prof_sql_run(db, "SAVEPOINT launches", err);
-	if (status != ST_OK)
-		return status;
-	status = link_all(db, (size_t)count, NULL, err);
-	if (status == ST_OK)
-		return prof_sql_run(db, "RELEASE launches", err);
-	sqlite3_exec(db, "ROLLBACK TO launches; RELEASE launches", NULL, NULL, NULL);
-	return status;
+		return;
+	if (flows) {
+		link_all(&linker, (size_t)count, flows);
+		return;
+	}
+	run(&linker, "SAVEPOINT launches");
+	if (err_stuck(err))
+		return;
+	link_all(&linker, (size_t)count, NULL);
+	if (!err_stuck(err))
+		run(&linker, "RELEASE launches");
+	else
+		sqlite3_exec(db, "ROLLBACK TO launches; RELEASE launches", NULL, NULL, NULL);
 }

@@ -165,23 +165,23 @@ static enum status recording_new(struct ips_recording **out, const char *path,
 	return ST_OK;
 }
 
-static enum status recording_start(struct ips_recording *recording, struct err *err)
+static enum status recording_start(struct ips_recording *recording)
 {
-	enum status status =
-		prof__writer_open(&recording->writer, recording->path, &recording->params, err);
+	struct prof_writer *writer = &recording->writer;
 	int code;
 
-	if (status != ST_OK)
-		return status;
+	if (prof__writer_open(writer, recording->path, &recording->params) != ST_OK)
+		return writer->err.status;
 	code = thread_start(&recording->standby, prof__standby_main, recording);
 	if (code != 0)
-		return err_set(err, ST_NOMEM, "start the writer's thread: %s", strerror(code));
+		return err_set(&writer->err, ST_NOMEM, "start the writer's thread: %s",
+			       strerror(code));
 	code = thread_start(&recording->thread, prof__writer_main, recording);
 	if (code == 0)
 		return ST_OK;
 	sem_post(&recording->take_over);
 	pthread_join(recording->standby, NULL);
-	return err_set(err, ST_NOMEM, "start the writer's thread: %s", strerror(code));
+	return err_set(&writer->err, ST_NOMEM, "start the writer's thread: %s", strerror(code));
 }
 
 int ips_recording_open(struct ips_recording **out, const char *path,
@@ -200,16 +200,17 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	}
 	if (recording_new(&recording, path, params, &err) != ST_OK)
 		return report_error(&err, message, size);
-	if (prof__writer_create(&recording->writer, path, &recording->params, &err) == ST_OK) {
-		if (recording_start(recording, &err) == ST_OK) {
+	if (prof__writer_create(&recording->writer, path, &recording->params) == ST_OK) {
+		if (recording_start(recording) == ST_OK) {
 			ips_recording_spent(recording, (int64_t)(clock_ns() - begun), 1);
 			*out = recording;
 			return 0;
 		}
-		err_prefix(&err, "%s", path);
+		err_prefix(&recording->writer.err, "%s", path);
 		prof__writer_close(&recording->writer);
 		remove_files(path);
 	}
+	err = recording->writer.err;
 	fini_threading(recording);
 	recording_free(recording);
 	return report_error(&err, message, size);

@@ -14,32 +14,31 @@
 
 #define INDEX_MS ((int64_t)30 * 60 * 1000)
 
+/* @err holds no failure. */
 static enum status finish(sqlite3 *db, bool complete, struct err *err)
 {
-	enum status status;
 	int pages, copied, code;
 	bool all;
 
 	sqlite3_busy_timeout(db, 1000);
-	status = prof_sql_run(db, "PRAGMA synchronous=NORMAL; PRAGMA temp_store=FILE", err);
-	if (status == ST_OK && !complete)
-		status = prof_launch_link(db, NULL, err);
-	if (status == ST_OK && !complete)
-		status = prof_critical_find(db, err);
-	if (status != ST_OK)
-		return status;
+	prof_sql_run(db, "PRAGMA synchronous=NORMAL; PRAGMA temp_store=FILE", err);
+	if (!complete) {
+		prof_launch_link(db, NULL, err);
+		prof_critical_find(db, err);
+	}
+	if (err_stuck(err))
+		return err->status;
 	all = prof_index_build(db, INDEX_MS, NULL, NULL);
-	status = prof_sql_run(db,
-			      all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all')"
-				  : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')",
-			      err);
-	if (status == ST_OK && !complete)
-		status = prof_sql_run(db,
+	if (prof_sql_run(db,
+			 all ? "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'all')"
+			     : "INSERT OR REPLACE INTO meta_facts VALUES ('indexes', 'some')",
+			 err) != ST_OK)
+		return err->status;
+	if (!complete && prof_sql_run(db,
 				      "INSERT OR REPLACE INTO meta_facts VALUES "
 				      "('state', 'complete'), ('repaired', '1')",
-				      err);
-	if (status != ST_OK)
-		return status;
+				      err) != ST_OK)
+		return err->status;
 	code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
 	if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
 		return prof_sql_error(db, code, err, "copy the write-ahead log");
@@ -75,10 +74,12 @@ enum status prof_repair(const char *path, bool *done, struct err *err)
 	if (!file)
 		return err_nomem(err);
 	if (!complete || !indexed || fs_exists(wal)) {
+		struct err own_err;
 		sqlite3 *own = NULL;
 		int code = sqlite3_open_v2(file, &own,
 					   SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
 
+		err = err_start(err, &own_err);
 		status = code == SQLITE_OK ? finish(own, complete, err)
 					   : prof_sql_error(own, code, err, "open");
 		sqlite3_close(own);

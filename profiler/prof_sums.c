@@ -77,7 +77,7 @@ static const struct prof_sum_column stage_columns[] = {
 	[6 + STAGE_CPU] = {"cpu_ns", PROF_SUM_INT},
 };
 
-static enum status stage_key(struct prof_writer *writer, const void *row, int64_t *key)
+static void stage_key(struct prof_writer *writer, const void *row, int64_t *key)
 {
 	const struct ips_stage_timing *timing = row;
 
@@ -88,7 +88,6 @@ static enum status stage_key(struct prof_writer *writer, const void *row, int64_
 	key[3] = timing->keys.ipu;
 	key[4] = timing->keys.stage;
 	key[5] = timing->keys.phase;
-	return ST_OK;
 }
 
 static void stage_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
@@ -158,7 +157,7 @@ static const struct prof_sum_column bubble_columns[] = {
 	{"theory_bubbles_over_ideal", PROF_SUM_INT},
 };
 
-static enum status bubble_key(struct prof_writer *writer, const void *row, int64_t *key)
+static void bubble_key(struct prof_writer *writer, const void *row, int64_t *key)
 {
 	const struct ips_bubble *bubble = row;
 
@@ -167,7 +166,7 @@ static enum status bubble_key(struct prof_writer *writer, const void *row, int64
 	key[2] = bubble->keys.replica;
 	key[4] = bubble->stages;
 	key[5] = bubble->microbatches;
-	return prof__writer_text(writer, bubble->schedule, &key[3]);
+	key[3] = prof__writer_text(writer, bubble->schedule);
 }
 
 static void bubble_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
@@ -212,14 +211,13 @@ static const struct prof_sum_column execution_columns[] = {
 	{"total_ns", PROF_SUM_INT}, {"cycles", PROF_SUM_INT},
 };
 
-static enum status execution_key(struct prof_writer *writer, const void *row, int64_t *key)
+static void execution_key(struct prof_writer *writer, const void *row, int64_t *key)
 {
 	const struct ips_execution *execution = row;
 
 	(void)writer;
 	key[0] = execution->mode;
 	key[1] = execution->epoch;
-	return ST_OK;
 }
 
 static void execution_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
@@ -266,13 +264,13 @@ static const struct prof_sum_column metric_columns[] = {
 	[3 + METRIC_VALUE] = {"last_value", PROF_SUM_REAL},
 };
 
-static enum status metric_key(struct prof_writer *writer, const void *row, int64_t *key)
+static void metric_key(struct prof_writer *writer, const void *row, int64_t *key)
 {
 	const struct ips_metric *metric = row;
 
 	key[0] = metric->mode;
 	key[2] = metric->step != IPS_NULL;
-	return prof__writer_text(writer, metric->name, &key[1]);
+	key[1] = prof__writer_text(writer, metric->name);
 }
 
 /* A metric of a whole epoch or evaluation is preferred, then the later one. The epoch does not
@@ -320,9 +318,9 @@ static const struct prof_sum_column health_columns[] = {
 	[1 + HEALTH_ROW] = {"first_row", PROF_SUM_INT},
 };
 
-static enum status health_key(struct prof_writer *writer, const void *row, int64_t *key)
+static void health_key(struct prof_writer *writer, const void *row, int64_t *key)
 {
-	return prof__writer_text(writer, ((const struct ips_health *)row)->rule, &key[0]);
+	key[0] = prof__writer_text(writer, ((const struct ips_health *)row)->rule);
 }
 
 static void health_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
@@ -349,12 +347,11 @@ static const struct prof_sum_column overhead_columns[] = {
 	{"write_ns", PROF_SUM_INT},
 };
 
-static enum status overhead_key(struct prof_writer *writer, const void *row, int64_t *key)
+static void overhead_key(struct prof_writer *writer, const void *row, int64_t *key)
 {
 	(void)writer;
 	(void)row;
 	(void)key;
-	return ST_OK;
 }
 
 static void overhead_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
@@ -405,11 +402,10 @@ static const struct prof_sum_column tensor_columns[] = {
 
 _Static_assert(ARRAY_LEN(tensor_columns) - 1 <= PROF_SUM_VALUES, "a group has room for a tensor");
 
-static enum status tensor_key(struct prof_writer *writer, const void *row, int64_t *key)
+static void tensor_key(struct prof_writer *writer, const void *row, int64_t *key)
 {
 	(void)writer;
 	key[0] = ((const struct ips_tensor_stats *)row)->tensor_id;
-	return ST_OK;
 }
 
 static void tensor_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
@@ -507,15 +503,12 @@ static void set_cell(struct prof_cell *cell, enum prof_sum_column_kind kind,
 	}
 }
 
-static enum status write_group(struct prof_writer *writer, struct prof_sums *sums,
-			       const struct prof_sum_type *type, uint32_t index)
+static void write_group(struct prof_writer *writer, struct prof_sums *sums,
+			const struct prof_sum_type *type, uint32_t index)
 {
 	struct prof_sum_group *group = &sums->groups[index];
-	struct prof_cell *cells;
-	enum status status = prof_insert_row(&sums->insert, &cells, &writer->err);
+	struct prof_cell *cells = prof__writer_cells(writer, &sums->insert);
 
-	if (status != ST_OK)
-		return status;
 	group->changed = false;
 	prof_cell_int(&cells[0], sums->forgotten + index + 1);
 	prof_cell_int(&cells[1], writer->rank);
@@ -524,16 +517,13 @@ static enum status write_group(struct prof_writer *writer, struct prof_sums *sum
 			 (union prof_sum_value){.i = group->key[i]});
 	for (size_t i = type->keys; i < type->keys + type->values; i++)
 		set_cell(&cells[2 + i], type->columns[i].kind, group->value[i - type->keys]);
-	return ST_OK;
 }
 
-static enum status flush(struct prof_writer *writer, struct prof_sums *sums,
-			 const struct prof_sum_type *type)
+static void flush(struct prof_writer *writer, struct prof_sums *sums,
+		  const struct prof_sum_type *type)
 {
-	enum status status = ST_OK;
-
-	if (sums->changed_count == 0)
-		return ST_OK;
+	if (sums->changed_count == 0 || !prof__writer_ok(writer))
+		return;
 	if (!sums->insert.cells) {
 		size_t columns = type->keys + type->values;
 		struct str head = {0};
@@ -542,62 +532,53 @@ static enum status flush(struct prof_writer *writer, struct prof_sums *sums,
 		for (size_t i = 0; i < columns; i++)
 			str_addf(&head, ", %s", type->columns[i].name);
 		str_add(&head, ")");
-		status = head.failed ? err_nomem(&writer->err)
-				     : prof_insert_init(&sums->insert, writer->db, str_peek(&head),
-							columns + 2, NULL, &writer->err);
+		if (head.failed)
+			err_nomem(&writer->err);
+		else
+			prof_insert_init(&sums->insert, writer->db, str_peek(&head), columns + 2,
+					 NULL, &writer->err);
 		str_free(&head);
 	}
-	if (status == ST_OK)
-		status = prof__writer_begin(writer);
-	for (size_t i = 0; i < sums->changed_count && status == ST_OK; i++)
-		status = write_group(writer, sums, type, sums->changed[i]);
+	prof__writer_begin(writer);
+	for (size_t i = 0; i < sums->changed_count && prof__writer_ok(writer); i++)
+		write_group(writer, sums, type, sums->changed[i]);
 	sums->changed_count = 0;
-	return status == ST_OK ? prof_insert_flush(&sums->insert, &writer->err) : status;
+	prof__writer_flush(writer, &sums->insert);
 }
 
 /* ---- interface ------------------------------------------------------------------------------- */
 
-enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row)
+void prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row)
 {
 	const struct prof_sum_type *type = &prof_sum_types[kind];
 	struct prof_sums *sums = &writer->sums[kind];
-	struct prof_sum_group *group = NULL;
+	struct prof_sum_group *group;
 	int64_t key[PROF_SUM_KEYS] = {0};
-	enum status status = type->key(writer, row, key);
+	size_t at;
 
-	if (status == ST_OK) {
-		size_t at;
-
-		MAP_FIND(at, &sums->map, hash_key(key),
-			 memcmp(sums->groups[at].key, key, sizeof(sums->groups->key)) == 0);
-		group = at == MAP_NONE ? NULL : &sums->groups[at];
+	type->key(writer, row, key);
+	MAP_FIND(at, &sums->map, hash_key(key),
+		 memcmp(sums->groups[at].key, key, sizeof(sums->groups->key)) == 0);
+	if (at == MAP_NONE && type->forget && sums->count == PROF_SUM_GROUPS) {
+		flush(writer, sums, type);
+		sums->forgotten += (int64_t)sums->count;
+		sums->count = 0;
+		map_clear(&sums->map);
 	}
-	if (status == ST_OK && !group) {
-		if (type->forget && sums->count == PROF_SUM_GROUPS) {
-			status = flush(writer, sums, type);
-			sums->forgotten += (int64_t)sums->count;
-			sums->count = 0;
-			map_clear(&sums->map);
-		}
-		if (status == ST_OK) {
-			group = group_new(sums, type, key);
-			status = !group ? err_nomem(&writer->err) : ST_OK;
-		}
+	group = at == MAP_NONE ? group_new(sums, type, key) : &sums->groups[at];
+	if (!group ||
+	    (!group->changed && mem_grow(&sums->changed, &sums->changed_capacity,
+					 sums->changed_count + 1, sizeof(*sums->changed)) != 0)) {
+		prof__writer_nomem(writer);
+		return;
 	}
-	if (status != ST_OK)
-		return status;
-	if (!group->changed) {
-		if (mem_grow(&sums->changed, &sums->changed_capacity, sums->changed_count + 1,
-			     sizeof(*sums->changed)) != 0)
-			return err_nomem(&writer->err);
+	if (!group->changed)
 		sums->changed[sums->changed_count++] = (uint32_t)(group - sums->groups);
-		group->changed = true;
-	}
+	group->changed = true;
 	type->add(writer, group->value, row);
-	return ST_OK;
 }
 
-enum status prof__sums_row(struct prof_writer *writer, unsigned table, const void *row)
+void prof__sums_row(struct prof_writer *writer, unsigned table, const void *row)
 {
 	static const unsigned char kind_of[PROF_TABLES] = {
 		[IPS_TABLE_stage_timing] = 1 + PROF_SUM_STAGE,
@@ -608,18 +589,14 @@ enum status prof__sums_row(struct prof_writer *writer, unsigned table, const voi
 		[IPS_TABLE_tensor_stats] = 1 + PROF_SUM_TENSOR,
 	};
 
-	if (kind_of[table] == 0)
-		return ST_OK;
-	return prof__sums_add(writer, (enum prof_sum_kind)(kind_of[table] - 1), row);
+	if (kind_of[table] != 0)
+		prof__sums_add(writer, (enum prof_sum_kind)(kind_of[table] - 1), row);
 }
 
-enum status prof__sums_flush(struct prof_writer *writer)
+void prof__sums_flush(struct prof_writer *writer)
 {
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < PROF_SUM_KINDS && status == ST_OK; i++)
-		status = flush(writer, &writer->sums[i], &prof_sum_types[i]);
-	return status;
+	for (size_t i = 0; i < PROF_SUM_KINDS; i++)
+		flush(writer, &writer->sums[i], &prof_sum_types[i]);
 }
 
 void prof__sums_fini(struct prof_writer *writer)

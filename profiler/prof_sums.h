@@ -90,7 +90,7 @@ struct prof_sum_type {
 	size_t keys, values;
 	bool forget; /* there may be many groups: discard them at PROF_SUM_GROUPS */
 	/* Compute the keys of the group that @row (a row's public struct) belongs to. */
-	enum status (*key)(struct prof_writer *writer, const void *row, int64_t *key);
+	void (*key)(struct prof_writer *writer, const void *row, int64_t *key);
 	void (*add)(struct prof_writer *writer, union prof_sum_value *sum, const void *row);
 };
 

@@ -66,13 +66,10 @@ static int64_t record_ns(struct ips_recording *recording, uint64_t events, uint6
 	return (int64_t)((calls + (double)spent) / (double)threads) + waited;
 }
 
-enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_overhead *cost)
+void prof__writer_cost(struct prof_writer *writer, const struct prof_sum_overhead *cost)
 {
-	struct prof_cell *cells;
-	enum status status = prof_insert_row(&writer->overhead, &cells, &writer->err);
+	struct prof_cell *cells = prof__writer_cells(writer, &writer->overhead);
 
-	if (status != ST_OK)
-		return status;
 	prof_cell_int(&cells[0], writer->rank);
 	prof_cell_int(&cells[1], cost->time_ns);
 	prof_cell_int(&cells[2], cost->events);
@@ -83,16 +80,15 @@ enum status prof__writer_cost(struct prof_writer *writer, const struct prof_sum_
 	prof_cell_int(&cells[7], cost->write_ns);
 	prof_cell_int(&cells[8], writer->lag_ns);
 	writer->lag_ns = IPS_NULL;
-	return prof__sums_add(writer, PROF_SUM_OVERHEAD, cost);
+	prof__sums_add(writer, PROF_SUM_OVERHEAD, cost);
 }
 
-enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped)
+void prof__writer_overhead(struct ips_recording *recording, uint64_t dropped)
 {
 	struct prof_writer *writer = &recording->writer;
 	const uint64_t events = writer->events - writer->events_told;
 	const uint64_t rows = writer->rows_total - writer->rows_told;
 	struct prof_sum_overhead cost;
-	enum status status;
 	int pages = 0, peak = 0;
 
 	sqlite3_db_status(writer->db, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &peak, 0);
@@ -107,18 +103,15 @@ enum status prof__writer_overhead(struct ips_recording *recording, uint64_t drop
 		.record_ns = record_ns(recording, events, rows),
 		.write_ns = (int64_t)writer->write_ns,
 	};
-	status = prof__writer_cost(writer, &cost);
-	if (status != ST_OK)
-		return status;
+	prof__writer_cost(writer, &cost);
 	writer->events_told = writer->events;
 	writer->keys_told = writer->keys;
 	writer->rows_told = writer->rows_total;
 	writer->pages_told = (uint64_t)pages;
 	writer->write_ns = 0;
-	return ST_OK;
 }
 
-static enum status flush_dictionaries(struct prof_writer *writer)
+static void flush_dictionaries(struct prof_writer *writer)
 {
 	struct prof_insert *const inserts[] = {
 		&writer->strings,      &writer->sites,          &writer->contexts,
@@ -127,11 +120,9 @@ static enum status flush_dictionaries(struct prof_writer *writer)
 		&writer->longs,        &writer->counter_levels, &writer->overhead,
 		&writer->sparse_zones,
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(inserts) && status == ST_OK; i++)
-		status = prof_insert_flush(inserts[i], &writer->err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(inserts); i++)
+		prof__writer_flush(writer, inserts[i]);
 }
 
 /* Return the current head of the list of lanes; the first *@count are safe to iterate. */
@@ -152,24 +143,23 @@ static struct prof_lane *next_lane(const struct prof_lane *lane, int64_t left)
 	return left > 1 ? lane->next : NULL;
 }
 
-static enum status flush_lanes(struct ips_recording *recording, uint64_t *dropped)
+/* Return the number of events dropped so far. */
+static uint64_t flush_lanes(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
-	enum status status = ST_OK;
+	uint64_t dropped = 0;
 	int64_t left;
 
-	*dropped = 0;
-	for (struct prof_lane *lane = first_lane(recording, &left); left > 0 && status == ST_OK;
+	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
 	     lane = next_lane(lane, left), left--) {
 		if (prof__lane_waits(lane))
-			status = prof__lane_flush(writer, lane);
+			prof__lane_flush(writer, lane);
 		writer->threads += lane->tail != lane->tail_told;
 		lane->tail_told = lane->tail;
 		lane->dropped_told = __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
-		*dropped += lane->dropped_told;
+		dropped += lane->dropped_told;
 	}
-	*dropped += writer->dropped_here;
-	return status;
+	return dropped + writer->dropped_here;
 }
 
 static bool has_pending(struct ips_recording *recording)
@@ -220,42 +210,36 @@ void prof__gaps_text(const struct prof_gaps *gaps, char *out, size_t size)
 }
 
 /* Commit what has been drained. @all: everything recorded before the round's begin. */
-static enum status commit(struct ips_recording *recording, bool all)
+static void commit(struct ips_recording *recording, bool all)
 {
 	struct prof_writer *writer = &recording->writer;
 	uint64_t dropped;
-	enum status status;
 
+	if (!prof__writer_ok(writer))
+		return;
 	writer->committed_ns = clock_ns();
 	writer->commit_ns =
 		smaller(writer->commit_ns * 2, (uint64_t)recording->params.commit_ms * 1000000u);
 	if (!has_pending(recording)) {
 		writer->safe_ns = all ? writer->round_ns : writer->safe_ns;
-		return ST_OK;
+		return;
 	}
-	status = prof__writer_begin(writer);
-	if (status == ST_OK)
-		status = flush_lanes(recording, &dropped);
-	if (status == ST_OK)
-		status = prof__writer_flush_rows(writer);
-	if (status == ST_OK)
-		status = prof__writer_overhead(recording, dropped);
-	if (status == ST_OK)
-		status = prof__sums_flush(writer);
-	if (status == ST_OK && writer->gaps.count > 0 && !writer->gaps.told) {
+	prof__writer_begin(writer);
+	dropped = flush_lanes(recording);
+	prof__writer_flush_rows(writer);
+	prof__writer_overhead(recording, dropped);
+	prof__sums_flush(writer);
+	if (writer->gaps.count > 0 && !writer->gaps.told) {
 		char text[GAPS_SIZE];
 
 		prof__gaps_text(&writer->gaps, text, sizeof(text));
 		writer->gaps.told = true;
-		status = prof__writer_meta(writer, "gaps", text, &writer->err);
+		prof__writer_meta(writer, "gaps", text);
 	}
-	if (status == ST_OK)
-		status = flush_dictionaries(writer);
-	if (status == ST_OK)
-		status = prof_sql_execute(writer->commit, &writer->err, "commit");
-	if (status != ST_OK)
-		return status;
-	writer->in_transaction = false;
+	flush_dictionaries(writer);
+	prof__writer_commit(writer);
+	if (!prof__writer_ok(writer))
+		return;
 	if (all) {
 		const uint64_t now = clock_ns();
 
@@ -266,12 +250,11 @@ static enum status commit(struct ips_recording *recording, bool all)
 	report_commit(recording, dropped);
 	prof_copier_run(writer->copier, writer->db, writer->wal_pages);
 	prof_clock_refine(&writer->clock);
-	return ST_OK;
 }
 
 /* ---- failure --------------------------------------------------------------------------------- */
 
-void prof__writer_fail(struct ips_recording *recording, enum status status)
+void prof__writer_fail(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
 	void (*failed)(void *user, int status, const char *message) = NULL;
@@ -281,13 +264,13 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 	if (writer->in_transaction)
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	writer->in_transaction = false;
-	writer->err.status = status;
 	/* The file has room for the reason on a full disk, too: in the log's space of the rows that
 	 * were just rolled back; if the previous commit filled the log, at the log's start after a
 	 * checkpoint. */
-	if (writer->db && prof__writer_meta(writer, "failure", writer->err.text, NULL) != ST_OK) {
+	if (writer->db &&
+	    prof__meta_insert(writer->db, "failure", writer->err.text, NULL) != ST_OK) {
 		sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
-		prof__writer_meta(writer, "failure", writer->err.text, NULL);
+		prof__meta_insert(writer->db, "failure", writer->err.text, NULL);
 	}
 	pthread_mutex_lock(&recording->lock);
 	if (recording->failure.status == ST_OK) {
@@ -298,7 +281,7 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 	user = recording->failed_user;
 	err = recording->failure;
 	/* A thread that sees the failure must find the queue stopped. */
-	prof_queue_stop(&recording->queue, status);
+	prof_queue_stop(&recording->queue, writer->err.status);
 	__atomic_store_n(&recording->failed, 1, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&recording->flushed);
 	pthread_mutex_unlock(&recording->lock);
@@ -437,69 +420,62 @@ static bool commit_overdue(const struct ips_recording *recording)
 	return clock_ns() >= max(writer->round_ns, writer->committed_ns) + writer->commit_ns / 2;
 }
 
-static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
+static void drain_rows(struct ips_recording *recording, uint64_t *work)
 {
 	struct prof_chunk *chunk = prof_queue_take(&recording->queue);
-	enum status status = ST_OK;
 
 	while (chunk) {
 		struct prof_chunk *next = chunk->next;
 
-		if (status == ST_OK)
-			status = prof__writer_chunk(&recording->writer, chunk);
+		prof__writer_chunk(&recording->writer, chunk);
 		*work += chunk->used / sizeof(struct ips_slot);
 		prof_queue_release(&recording->queue, chunk);
-		if (status == ST_OK && next && commit_overdue(recording))
-			status = commit(recording, false);
+		if (next && commit_overdue(recording))
+			commit(recording, false);
 		chunk = next;
 	}
-	return status;
 }
 
 /* Drain one batch of @lane before @end, and commit if a commit is overdue. */
-static enum status drain_batch(struct ips_recording *recording, struct prof_lane *lane,
-			       uint64_t end, uint64_t *work)
+static void drain_batch(struct ips_recording *recording, struct prof_lane *lane, uint64_t end,
+			uint64_t *work)
 {
 	const uint64_t before = lane->tail;
-	enum status status = prof__lane_drain(&recording->writer, lane, end, EVENTS_AT_ONCE);
 
+	prof__lane_drain(&recording->writer, lane, end, EVENTS_AT_ONCE);
 	*work += lane->tail - before;
-	if (status != ST_OK || !commit_overdue(recording))
-		return status;
+	if (!prof__writer_ok(&recording->writer) || !commit_overdue(recording))
+		return;
 	/* Appended rows do not wait until full rings are empty: rare rows (a violated rule, the
 	 * first non-finite number) matter most if a run is killed. */
 	if (!recording->params.alone)
-		status = drain_rows(recording, work);
-	return status == ST_OK ? commit(recording, false) : status;
+		drain_rows(recording, work);
+	commit(recording, false);
 }
 
 /* Drain what every ring holds now, in batches. *@work counts slots. */
-static enum status drain_lanes(struct ips_recording *recording, uint64_t *work)
+static void drain_lanes(struct ips_recording *recording, uint64_t *work)
 {
-	enum status status = ST_OK;
 	int64_t left;
 
-	for (struct prof_lane *lane = first_lane(recording, &left); left > 0 && status == ST_OK;
+	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
 	     lane = next_lane(lane, left), left--) {
 		const uint64_t end = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
 
-		while (lane->tail != end && status == ST_OK)
-			status = drain_batch(recording, lane, end, work);
+		while (lane->tail != end && prof__writer_ok(&recording->writer))
+			drain_batch(recording, lane, end, work);
 	}
-	return status;
 }
 
 /* The same in the order of the pending turns. */
-static enum status drain_turns(struct ips_recording *recording, uint64_t *work)
+static void drain_turns(struct ips_recording *recording, uint64_t *work)
 {
-	enum status status = ST_OK;
 	struct prof_turn turn;
 
-	while (status == ST_OK && prof__turn_pop(recording, &turn)) {
-		while (turn.lane->tail < turn.end && status == ST_OK)
-			status = drain_batch(recording, turn.lane, turn.end, work);
+	while (prof__turn_pop(recording, &turn)) {
+		while (turn.lane->tail < turn.end && prof__writer_ok(&recording->writer))
+			drain_batch(recording, turn.lane, turn.end, work);
 	}
-	return status;
 }
 
 static uint64_t flush_ticket(struct ips_recording *recording)
@@ -513,30 +489,31 @@ static uint64_t flush_ticket(struct ips_recording *recording)
 }
 
 /* Do one round; *@work counts the slots and rows drained. */
-static enum status work_round(struct ips_recording *recording, bool last, uint64_t *work)
+static void work_round(struct ips_recording *recording, bool last, uint64_t *work)
 {
 	const uint64_t ticket = flush_ticket(recording), started = clock_ns();
 	const bool wanted = last || ticket != recording->flush_done;
 	const bool rows = __atomic_exchange_n(&recording->rows_wanted, 0, __ATOMIC_ACQ_REL) != 0 ||
 			  wanted || !recording->params.alone;
-	enum status status;
+	struct prof_writer *writer = &recording->writer;
 
-	recording->writer.round_ns = started;
-	status = drain_turns(recording, work);
-	if (status == ST_OK && (wanted || !recording->params.alone))
-		status = drain_lanes(recording, work);
-	if (status == ST_OK && rows)
-		status = drain_rows(recording, work);
-	if (status == ST_OK && (wanted || commit_due(recording)))
-		status = commit(recording, wanted || !recording->params.alone);
-	recording->writer.write_ns += clock_ns() - started;
-	if (status == ST_OK && ticket != recording->flush_done) {
+	writer->round_ns = started;
+	drain_turns(recording, work);
+	if (wanted || !recording->params.alone)
+		drain_lanes(recording, work);
+	if (rows && prof__writer_ok(writer)) /* else those that wait for room are told first */
+		drain_rows(recording, work);
+	if (wanted || commit_due(recording))
+		commit(recording, wanted || !recording->params.alone);
+	writer->write_ns += clock_ns() - started;
+	if (!prof__writer_ok(writer)) {
+		prof__writer_fail(recording);
+	} else if (ticket != recording->flush_done) {
 		pthread_mutex_lock(&recording->lock);
 		recording->flush_done = ticket;
 		pthread_cond_broadcast(&recording->flushed);
 		pthread_mutex_unlock(&recording->lock);
 	}
-	return status;
 }
 
 static void sleep_until_woken(struct ips_recording *recording)
@@ -573,14 +550,10 @@ static bool write_rounds(struct ips_recording *recording, bool gives_way)
 		uint64_t work = 0, started = clock_ns(), cpu = clock_thread_cpu_ns();
 
 		last = __atomic_load_n(&recording->stop, __ATOMIC_ACQUIRE) != 0;
-		if (recording->failed != 0) {
+		if (recording->failed != 0)
 			discard_all(recording);
-		} else {
-			enum status status = work_round(recording, last, &work);
-
-			if (status != ST_OK)
-				prof__writer_fail(recording, status);
-		}
+		else
+			work_round(recording, last, &work);
 		if (gives_way && !last &&
 		    is_starved(recording, clock_ns() - started, clock_thread_cpu_ns() - cpu))
 			return false;

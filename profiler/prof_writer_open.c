@@ -26,6 +26,13 @@
 #define LEVEL_ROWS   131072      /* sorted in memory, of 56 bytes */
 #define LEAVE_WAL_NS 1000000000u /* longest wait for readers at the end */
 
+/* Run statements without results. */
+static void run(struct prof_writer *writer, const char *sql)
+{
+	if (prof__writer_ok(writer))
+		prof_sql_run(writer->db, sql, &writer->err);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static int on_wal(void *user, sqlite3 *db, const char *name, int pages)
@@ -53,54 +60,44 @@ static bool set_journal_mode(sqlite3 *db, const char *sql, const char *wanted)
 }
 
 /* Use a write-ahead log that readers can read, or, if @alone, no journal. */
-static enum status set_journal(struct prof_writer *writer, bool alone, struct err *err)
+static void set_journal(struct prof_writer *writer, bool alone)
 {
-	enum status status;
-
-	if (alone)
-		return prof_sql_run(writer->db,
-				    "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
-				    "PRAGMA locking_mode=EXCLUSIVE",
-				    err);
+	if (alone) {
+		run(writer, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
+			    "PRAGMA locking_mode=EXCLUSIVE");
+		return;
+	}
 	/* The switch writes to a file that was just made and has no rows yet: the first checkpoint
 	 * syncs it. */
-	status = prof_sql_run(writer->db, "PRAGMA synchronous=OFF", err);
-	if (status != ST_OK)
-		return status;
-	if (!set_journal_mode(writer->db, "PRAGMA journal_mode=WAL", "wal"))
-		return err_set(err, sqlite3_errcode(writer->db) == SQLITE_FULL ? ST_NOSPACE : ST_IO,
-			       "cannot keep a write-ahead log here (%s); record on a local disk",
-			       sqlite3_errmsg(writer->db));
-	return prof_sql_run(writer->db, "PRAGMA synchronous=NORMAL", err);
+	run(writer, "PRAGMA synchronous=OFF");
+	if (prof__writer_ok(writer) &&
+	    !set_journal_mode(writer->db, "PRAGMA journal_mode=WAL", "wal"))
+		err_set(&writer->err,
+			sqlite3_errcode(writer->db) == SQLITE_FULL ? ST_NOSPACE : ST_IO,
+			"cannot keep a write-ahead log here (%s); record on a local disk",
+			sqlite3_errmsg(writer->db));
+	run(writer, "PRAGMA synchronous=NORMAL");
 }
 
-static enum status open_database(struct prof_writer *writer, const char *path, bool alone,
-				 struct err *err)
+static void open_database(struct prof_writer *writer, const char *path, bool alone)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	int code = sqlite3_open_v2(path, &writer->db, flags, prof_space_vfs());
-	enum status status;
 
-	if (code != SQLITE_OK)
-		return prof_sql_error(writer->db, code, err, "open");
+	if (code != SQLITE_OK) {
+		prof_sql_error(writer->db, code, &writer->err, "open");
+		return;
+	}
 	sqlite3_busy_timeout(writer->db, PROF_BUSY_MS);
-	status = prof_sql_run(writer->db,
-			      "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
-			      "PRAGMA locking_mode=NORMAL",
-			      err);
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db,
-				      alone ? "PRAGMA temp_store=FILE" : "PRAGMA temp_store=MEMORY",
-				      err);
-	if (status != ST_OK)
-		return status;
-	status = set_journal(writer, alone, err);
+	run(writer, "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
+		    "PRAGMA locking_mode=NORMAL");
+	run(writer, alone ? "PRAGMA temp_store=FILE" : "PRAGMA temp_store=MEMORY");
+	set_journal(writer, alone);
 	sqlite3_wal_autocheckpoint(writer->db, 0);
 	sqlite3_wal_hook(writer->db, on_wal, &writer->wal_pages);
-	return status;
 }
 
-static enum status prepare_statements(struct prof_writer *writer, struct err *err)
+static void prepare_statements(struct prof_writer *writer)
 {
 	const struct {
 		sqlite3_stmt **statement;
@@ -112,14 +109,12 @@ static enum status prepare_statements(struct prof_writer *writer, struct err *er
 		 writer->bulk ? "INSERT INTO temp.late_ends (dur_ns, span_id) VALUES (?, ?)"
 			      : "UPDATE span_rows SET dur_ns = ? WHERE span_id = ?"},
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
-		status = prof_sql_prepare(list[i].statement, writer->db, list[i].sql, err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(list) && prof__writer_ok(writer); i++)
+		prof_sql_prepare(list[i].statement, writer->db, list[i].sql, &writer->err);
 }
 
-static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
+static void prepare_inserts(struct prof_writer *writer)
 {
 	const struct {
 		struct prof_insert *insert;
@@ -166,19 +161,17 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 		 "record_ns_estimate, write_ns, lag_ns)",
 		 9, NULL},
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(list) && status == ST_OK; i++)
-		status = prof_insert_init(list[i].insert, writer->db, list[i].head, list[i].columns,
-					  list[i].tail, err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(list) && prof__writer_ok(writer); i++)
+		prof_insert_init(list[i].insert, writer->db, list[i].head, list[i].columns,
+				 list[i].tail, &writer->err);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* Nobody reads the file of a recording that is alone, and its rows come in order of their keys: the
  * tables of what is recorded on tracks are loaded. */
-static enum status load_rows(struct prof_writer *writer, struct err *err)
+static void load_rows(struct prof_writer *writer)
 {
 	const struct {
 		struct prof_bulk *bulk;
@@ -194,65 +187,57 @@ static enum status load_rows(struct prof_writer *writer, struct err *err)
 		{writer->bulk, &writer->levels, "span_levels", PROF_BULK_4_KEYS},
 		{writer->flow_bulk, &writer->flows, "flow_rows", PROF_BULK_ASSIGNED},
 	};
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(list) && writer->bulk && status == ST_OK; i++)
-		status = prof_bulk_table(list[i].bulk, list[i].table, list[i].kind,
-					 list[i].insert->columns, &list[i].insert->bulk, err);
-	return status;
+	for (size_t i = 0; i < ARRAY_LEN(list) && writer->bulk && prof__writer_ok(writer); i++)
+		prof_bulk_table(list[i].bulk, list[i].table, list[i].kind, list[i].insert->columns,
+				&list[i].insert->bulk, &writer->err);
 }
 
-static enum status start_loading(struct prof_writer *writer, struct err *err)
+static void start_loading(struct prof_writer *writer)
 {
-	enum status status = prof_bulk_new(&writer->bulk, writer->db, err);
+	struct err *err = &writer->err;
 
-	if (status == ST_OK && writer->bulk)
-		status = prof_bulk_new(&writer->flow_bulk, writer->db, err);
-	if (status == ST_OK && writer->bulk)
-		status =
-			prof_level_sort_new(&writer->level_sort,
-					    sqlite3_db_filename(writer->db, NULL), LEVEL_ROWS, err);
-	if (status != ST_OK || !writer->bulk)
-		return status;
+	if (err_stuck(err) || prof_bulk_new(&writer->bulk, writer->db, err) != ST_OK ||
+	    !writer->bulk || prof_bulk_new(&writer->flow_bulk, writer->db, err) != ST_OK ||
+	    prof_level_sort_new(&writer->level_sort, sqlite3_db_filename(writer->db, NULL),
+				LEVEL_ROWS, err) != ST_OK)
+		return;
 	/* Ends of spans that are loaded already. */
-	return prof_sql_run(writer->db,
-			    "CREATE TEMP TABLE late_ends (span_id INTEGER PRIMARY KEY, "
-			    "dur_ns INTEGER NOT NULL)",
-			    err);
+	run(writer, "CREATE TEMP TABLE late_ends (span_id INTEGER PRIMARY KEY, "
+		    "dur_ns INTEGER NOT NULL)");
+}
+
+/* Put the rows loaded by @bulk into the database. */
+static void join(struct prof_writer *writer, struct prof_bulk *bulk)
+{
+	if (bulk && prof__writer_ok(writer))
+		prof_bulk_join(bulk, &writer->err);
 }
 
 /* Put the loaded rows into the database, but flows, and what came late. */
-static enum status finish_loading(struct prof_writer *writer)
+static void finish_loading(struct prof_writer *writer)
 {
-	enum status status;
-
 	if (!writer->bulk)
-		return ST_OK;
-	status = prof_level_sort_load(writer->level_sort, &writer->levels, &writer->err);
+		return;
+	if (prof__writer_ok(writer))
+		prof_level_sort_load(writer->level_sort, &writer->levels, &writer->err);
 	prof_level_sort_free(writer->level_sort);
 	writer->level_sort = NULL;
-	if (status == ST_OK)
-		status = prof_bulk_join(writer->bulk, &writer->err);
-	return status == ST_OK
-		       ? prof_sql_run(writer->db,
-				      "UPDATE span_rows SET dur_ns = (SELECT l.dur_ns FROM "
-				      "temp.late_ends l WHERE l.span_id = span_rows.span_id) "
-				      "WHERE span_id IN (SELECT span_id FROM temp.late_ends)",
-				      &writer->err)
-		       : status;
+	join(writer, writer->bulk);
+	run(writer, "UPDATE span_rows SET dur_ns = (SELECT l.dur_ns FROM temp.late_ends l "
+		    "WHERE l.span_id = span_rows.span_id) "
+		    "WHERE span_id IN (SELECT span_id FROM temp.late_ends)");
 }
 
-static enum status set_meta_int(struct prof_writer *writer, const char *key, int64_t value,
-				struct err *err)
+static void set_meta_int(struct prof_writer *writer, const char *key, int64_t value)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return prof__writer_meta(writer, key, text, err);
+	prof__writer_meta(writer, key, text);
 }
 
-static enum status write_initial_meta(struct prof_writer *writer, const char *command,
-				      struct err *err)
+static void write_initial_meta(struct prof_writer *writer, const char *command)
 {
 	char host[PROF_HOST_SIZE];
 	const struct {
@@ -267,20 +252,16 @@ static enum status write_initial_meta(struct prof_writer *writer, const char *co
 		{"page_bytes", PROF_PAGE_BYTES},
 		{"rank", writer->rank},
 	};
-	enum status status = prof__writer_meta(writer, "state", "recording", err);
 
-	for (size_t i = 0; i < ARRAY_LEN(numbers) && status == ST_OK; i++)
-		status = set_meta_int(writer, numbers[i].key, numbers[i].value, err);
+	prof__writer_meta(writer, "state", "recording");
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		set_meta_int(writer, numbers[i].key, numbers[i].value);
 	prof_process_host(host);
-	if (status == ST_OK)
-		status = prof__writer_meta(writer, "host", host, err);
-	if (status == ST_OK)
-		status = prof__writer_meta(writer, "library_version", IPUSCOPE_VERSION, err);
-	if (status == ST_OK)
-		status = prof__writer_meta(writer, "sqlite_version", sqlite3_libversion(), err);
-	if (status == ST_OK && command)
-		status = prof__writer_meta(writer, "command", command, err);
-	return status;
+	prof__writer_meta(writer, "host", host);
+	prof__writer_meta(writer, "library_version", IPUSCOPE_VERSION);
+	prof__writer_meta(writer, "sqlite_version", sqlite3_libversion());
+	if (command)
+		prof__writer_meta(writer, "command", command);
 }
 
 static void count_forgotten_flow(void *user, int64_t value)
@@ -305,19 +286,17 @@ static enum status install(sqlite3 *db, const char *path, struct err *err)
 	if (!bytes)
 		return err_nomem(err);
 	status = fs_writer_begin(&file, path, FS_NEW, err);
-	file.remade = true;
-	if (status == ST_OK)
+	if (status == ST_OK) {
+		file.remade = true;
 		status = fs_writer_put(&file, bytes, (size_t)size, err);
-	if (status == ST_OK)
-		status = fs_writer_close(&file, err);
+	}
 	sqlite3_free(bytes);
-	return status;
+	return status == ST_OK ? fs_writer_close(&file, err) : status;
 }
 
 enum status prof__writer_create(struct prof_writer *writer, const char *path,
-				const struct ips_recording_params *params, struct err *err)
+				const struct ips_recording_params *params)
 {
-	enum status status = ST_OK;
 	int code;
 
 	writer->rank = params->rank;
@@ -326,57 +305,48 @@ enum status prof__writer_create(struct prof_writer *writer, const char *path,
 			       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
 			       NULL);
 	if (code != SQLITE_OK)
-		status = prof_sql_error(writer->db, code, err, "open");
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db, "PRAGMA page_size=16384; BEGIN", err);
-	if (status == ST_OK)
-		status = prof_schema_create(writer->db, err);
+		prof_sql_error(writer->db, code, &writer->err, "open");
+	run(writer, "PRAGMA page_size=16384; BEGIN");
+	if (prof__writer_ok(writer))
+		prof_schema_create(writer->db, &writer->err);
 	prof_clock_calibrate(&writer->clock);
-	if (status == ST_OK)
-		status = write_initial_meta(writer, params->command, err);
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db, "COMMIT", err);
-	if (status == ST_OK)
-		status = install(writer->db, path, err);
+	write_initial_meta(writer, params->command);
+	run(writer, "COMMIT");
+	if (prof__writer_ok(writer))
+		install(writer->db, path, &writer->err);
 	else
-		err_prefix(err, "%s", path);
+		err_prefix(&writer->err, "%s", path);
 	sqlite3_close(writer->db);
 	writer->db = NULL;
-	return status;
+	return writer->err.status;
 }
 
 enum status prof__writer_open(struct prof_writer *writer, const char *path,
-			      const struct ips_recording_params *params, struct err *err)
+			      const struct ips_recording_params *params)
 {
-	enum status status;
-	struct stat info;
+	struct stat info = {0};
 
 	writer->leave_ns = LEAVE_WAL_NS;
 	prof_recent_init(&writer->open_flows, 16, FLOWS_KEPT);
 	writer->open_flows.forget = count_forgotten_flow;
 	writer->open_flows.user = writer;
 	if (!prof_contexts_init(&writer->recent_contexts))
-		return err_nomem(err);
-	status = open_database(writer, path, params->alone != 0, err);
-	if (status == ST_OK && params->alone)
-		status = start_loading(writer, err);
-	if (status == ST_OK)
-		status = prepare_statements(writer, err);
-	if (status == ST_OK)
-		status = prepare_inserts(writer, err);
-	if (status == ST_OK)
-		status = load_rows(writer, err);
-	if (status == ST_OK && stat(sqlite3_db_filename(writer->db, NULL), &info) != 0)
-		status = err_set(err, ST_IO, "%s", strerror(errno));
-	if (status == ST_OK) {
-		writer->device = info.st_dev;
-		writer->inode = info.st_ino;
-	}
-	if (status == ST_OK && !params->alone)
+		return err_nomem(&writer->err);
+	open_database(writer, path, params->alone != 0);
+	if (params->alone)
+		start_loading(writer);
+	prepare_statements(writer);
+	prepare_inserts(writer);
+	load_rows(writer);
+	if (prof__writer_ok(writer) && stat(sqlite3_db_filename(writer->db, NULL), &info) != 0)
+		err_set(&writer->err, ST_IO, "%s", strerror(errno));
+	writer->device = info.st_dev;
+	writer->inode = info.st_ino;
+	if (prof__writer_ok(writer) && !params->alone)
 		writer->copier = prof_copier_new(sqlite3_db_filename(writer->db, NULL));
 	writer->safe_ns = writer->round_ns = writer->committed_ns = clock_ns();
 	writer->lag_ns = IPS_NULL;
-	return status;
+	return writer->err.status;
 }
 
 /* Finalize the statements before closing the database. */
@@ -424,11 +394,6 @@ void prof__writer_close(struct prof_writer *writer)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static enum status set_state(struct prof_writer *writer, const char *state)
-{
-	return prof__writer_meta(writer, "state", state, &writer->err);
-}
-
 /* Checkpoint the log and make the database one plain file, unless a reader holds it too long. */
 static void leave_wal(struct prof_writer *writer)
 {
@@ -453,21 +418,15 @@ static void leave_wal(struct prof_writer *writer)
 	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
 }
 
-static enum status commit_cost(struct prof_writer *writer)
+static void commit_cost(struct prof_writer *writer)
 {
-	enum status status = prof_insert_flush(&writer->overhead, &writer->err);
-
-	if (status == ST_OK)
-		status = prof__sums_flush(writer);
-	if (status == ST_OK)
-		status = prof_sql_execute(writer->commit, &writer->err, "commit");
-	if (status == ST_OK)
-		writer->in_transaction = false;
-	return status;
+	prof__writer_flush(writer, &writer->overhead);
+	prof__sums_flush(writer);
+	prof__writer_commit(writer);
 }
 
 /* Write the cost of the last commit and the number of lost flows. */
-static enum status write_last_overhead(struct ips_recording *recording)
+static void write_last_overhead(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
 	/* Upper bound of flows whose sides were both recorded but not matched, because the first one
@@ -475,18 +434,16 @@ static enum status write_last_overhead(struct ips_recording *recording)
 	 * loss. */
 	const uint64_t lost =
 		min(writer->forgotten, min(writer->one_sided[0], writer->one_sided[1]));
-	enum status status;
 
 	if (lost == 0 && writer->write_ns == 0)
-		return ST_OK;
-	status = prof__writer_begin(writer);
-	if (status == ST_OK)
-		status = prof__writer_overhead(recording, writer->told.dropped + lost);
-	return status == ST_OK ? commit_cost(writer) : status;
+		return;
+	prof__writer_begin(writer);
+	prof__writer_overhead(recording, writer->told.dropped + lost);
+	commit_cost(writer);
 }
 
 /* The program waits for the finish: write its duration since @begun as the last overhead row. */
-static enum status write_end(struct ips_recording *recording, uint64_t begun)
+static void write_end(struct ips_recording *recording, uint64_t begun)
 {
 	struct prof_writer *writer = &recording->writer;
 	const struct prof_sum_overhead cost = {
@@ -494,58 +451,42 @@ static enum status write_end(struct ips_recording *recording, uint64_t begun)
 		.record_ns = __atomic_exchange_n(&recording->waited_ns, 0, __ATOMIC_RELAXED) +
 			     (int64_t)(clock_ns() - begun),
 	};
-	enum status status = prof__writer_begin(writer);
 
-	if (status == ST_OK)
-		status = prof__writer_cost(writer, &cost);
-	return status == ST_OK ? commit_cost(writer) : status;
+	prof__writer_begin(writer);
+	prof__writer_cost(writer, &cost);
+	commit_cost(writer);
 }
 
-enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
+void prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 {
 	struct prof_writer *writer = &recording->writer;
-	enum status status;
-	int64_t budget_ms;
-	bool all;
 
 	/* The copier's connection would prevent leaving WAL mode. */
 	prof_copier_free(writer->copier);
 	writer->copier = NULL;
-	status = write_last_overhead(recording);
-	if (status == ST_OK)
-		status = finish_loading(writer);
-	if (status == ST_OK)
-		status = set_state(writer, "closing");
+	write_last_overhead(recording);
+	finish_loading(writer);
+	prof__writer_meta(writer, "state", "closing");
 	/* In memory SQLite would sort the rows of an index at once. */
-	if (status == ST_OK)
-		status = prof_sql_run(writer->db, "PRAGMA temp_store=FILE", &writer->err);
+	run(writer, "PRAGMA temp_store=FILE");
 	prof_nudge_send(recording->path);
-	if (status == ST_OK)
-		status = set_meta_int(writer, "ticks_per_second",
-				      (int64_t)writer->clock.ticks_per_second, &writer->err);
-	if (status == ST_OK)
-		status = prof_launch_link(writer->db, writer->flow_bulk ? &writer->flows : NULL,
-					  &writer->err);
+	set_meta_int(writer, "ticks_per_second", (int64_t)writer->clock.ticks_per_second);
+	prof_launch_link(writer->db, writer->flow_bulk ? &writer->flows : NULL, &writer->err);
 	/* Launches make flows; now all of these are there. */
-	if (status == ST_OK && writer->flow_bulk)
-		status = prof_bulk_join(writer->flow_bulk, &writer->err);
-	if (status == ST_OK)
-		status = prof_critical_find(writer->db, &writer->err);
-	if (status == ST_OK) {
-		budget_ms = prof_clock_now(&writer->clock) / 1000000 / INDEX_SHARE;
-		if (budget_ms > recording->params.finish_ms)
-			budget_ms = recording->params.finish_ms;
-		all = prof_index_build(writer->db, budget_ms, NULL, NULL);
-		status = prof__writer_meta(writer, "indexes", all ? "all" : "some", &writer->err);
+	join(writer, writer->flow_bulk);
+	prof_critical_find(writer->db, &writer->err);
+	if (prof__writer_ok(writer)) {
+		const int64_t share_ms = prof_clock_now(&writer->clock) / 1000000 / INDEX_SHARE;
+		const bool all = prof_index_build(
+			writer->db, min(share_ms, recording->params.finish_ms), NULL, NULL);
+
+		prof__writer_meta(writer, "indexes", all ? "all" : "some");
 	}
-	if (status == ST_OK)
-		status = write_end(recording, begun);
-	if (status == ST_OK)
-		status = set_state(writer, "complete");
-	if (status == ST_OK)
+	write_end(recording, begun);
+	prof__writer_meta(writer, "state", "complete");
+	if (prof__writer_ok(writer))
 		leave_wal(writer);
 	else
-		prof__writer_fail(recording, status);
+		prof__writer_fail(recording);
 	prof_nudge_send(recording->path);
-	return status;
 }
