@@ -37,12 +37,12 @@ struct bars {
 
 /* ---- collecting bars ------------------------------------------------------------------------- */
 
-static enum status add_bar(struct bars *bars, const struct prof_bar *bar, struct err *err)
+static void add_bar(struct prof_timeline *t, struct bars *bars, const struct prof_bar *bar)
 {
 	if (mem_grow(&bars->items, &bars->capacity, bars->count + 1, sizeof(*bars->items)) != 0)
-		return err_nomem(err);
-	bars->items[bars->count++] = *bar;
-	return ST_OK;
+		prof__timeline_nomem(t);
+	else
+		bars->items[bars->count++] = *bar;
 }
 
 struct window {
@@ -56,117 +56,85 @@ static bool is_outside(const struct window *window, const struct prof_bar *bar)
 	return window->level < 0 || bar->open || prof_level_enter(bar->dur_ns) > window->level;
 }
 
-/* Set *@sparse if the span's zone has no buckets at the window's level: readers read its rows. */
-static enum status is_sparse(struct prof_db *db, const struct window *window,
-			     const struct prof_bar *bar, bool *sparse, struct err *err)
+/* Return whether the span's zone has no buckets at the window's level: readers read its rows. */
+static bool is_sparse(struct prof_timeline *t, const struct window *window,
+		      const struct prof_bar *bar)
 {
-	struct prof_query *query;
-	enum status status =
-		prof_query_open(&query, db,
-				"SELECT finest FROM zones WHERE kind = 0 AND track_id = :track "
-				"AND first_ns <= :time AND first_row <= :row "
-				"ORDER BY first_ns DESC, first_row DESC LIMIT 1",
-				err);
+	struct prof_query *query = prof__timeline_ask(
+		t, "SELECT finest FROM zones WHERE kind = 0 AND track_id = :track "
+		   "AND first_ns <= :time AND first_row <= :row "
+		   "ORDER BY first_ns DESC, first_row DESC LIMIT 1");
+	bool sparse;
 
-	*sparse = false;
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":time", bar->start_ns);
 	prof_query_int(query, ":row", bar->span_id);
-	if (prof_query_next(query, &status, err))
-		*sparse = prof_column_int(query, 0) > window->level;
+	sparse = prof__timeline_next(t, query) && prof_column_int(query, 0) > window->level;
 	prof_query_close(query);
-	return status;
+	return sparse;
 }
 
 /* Add the spans that cover the left edge. A span that only ends there does not. */
-static enum status add_left_edge(struct prof_db *db, const struct window *window, struct bars *bars,
-				 struct err *err)
+static void add_left_edge(struct prof_timeline *t, const struct window *window, struct bars *bars)
 {
-	int64_t span_id;
+	int64_t span_id = prof__timeline_last_before(t, window->track_id, window->from_ns);
+	struct prof_timeline_row row;
 	int below = INT_MAX;
-	enum status status =
-		prof__timeline_last_before(db, window->track_id, window->from_ns, &span_id, err);
 
-	while (status == ST_OK && span_id != IPS_NULL) {
-		struct prof_timeline_row row;
-		bool found, outside;
-
-		status = prof__timeline_ancestor(db, span_id, window->now_ns, &below, &row, &found,
-						 err);
-		if (status != ST_OK || !found)
-			break;
-		outside = is_outside(window, &row.bar);
-		if (!outside)
-			status = is_sparse(db, window, &row.bar, &outside, err);
-		if (status == ST_OK && outside &&
+	for (; prof__timeline_ancestor(t, span_id, window->now_ns, &below, &row);
+	     span_id = row.parent_id) {
+		if ((is_outside(window, &row.bar) || is_sparse(t, window, &row.bar)) &&
 		    row.bar.start_ns + row.bar.dur_ns > window->from_ns)
-			status = add_bar(bars, &row.bar, err);
-		span_id = row.parent_id;
+			add_bar(t, bars, &row.bar);
 	}
-	return status;
 }
 
 /* Add open spans that begin within the window: they are not in buckets or long_spans. */
-static enum status add_open(struct prof_db *db, const struct window *window, struct bars *bars,
-			    struct err *err)
+static void add_open(struct prof_timeline *t, const struct window *window, struct bars *bars)
 {
-	int64_t span_id;
+	int64_t span_id = prof__timeline_last_before(t, window->track_id, INT64_MAX);
+	struct prof_timeline_row row;
 	int below = INT_MAX;
-	enum status status =
-		prof__timeline_last_before(db, window->track_id, INT64_MAX, &span_id, err);
 
-	while (status == ST_OK && span_id != IPS_NULL) {
-		struct prof_timeline_row row;
-		bool found;
-
-		status = prof__timeline_ancestor(db, span_id, window->now_ns, &below, &row, &found,
-						 err);
-		if (status != ST_OK || !found)
-			break;
+	for (; prof__timeline_ancestor(t, span_id, window->now_ns, &below, &row);
+	     span_id = row.parent_id) {
 		if (row.bar.open && row.bar.start_ns >= window->from_ns &&
 		    row.bar.start_ns < window->to_ns)
-			status = add_bar(bars, &row.bar, err);
-		span_id = row.parent_id;
+			add_bar(t, bars, &row.bar);
 	}
-	return status;
 }
 
-static enum status add_long(struct prof_db *db, const struct window *window, int level,
-			    struct bars *bars, struct err *err)
+static void add_long(struct prof_timeline *t, const struct window *window, int level,
+		     struct bars *bars)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, ROWS_LONG, err);
+	struct prof_query *query = prof__timeline_ask(t, ROWS_LONG);
 
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":level", level);
 	prof_query_int(query, ":from", window->from_ns);
 	prof_query_int(query, ":to", window->to_ns);
-	while (prof_query_next(query, &status, err)) {
+	while (prof__timeline_next(t, query)) {
 		struct prof_timeline_row row;
 
 		prof__timeline_read(query, window->now_ns, &row);
-		status = add_bar(bars, &row.bar, err);
+		add_bar(t, bars, &row.bar);
 	}
 	prof_query_close(query);
-	return status;
 }
 
-static enum status add_buckets(struct prof_db *db, const struct window *window, struct bars *bars,
-			       struct err *err)
+static void add_buckets(struct prof_timeline *t, const struct window *window, struct bars *bars)
 {
 	int shift = prof_level_shift(window->level);
-	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT bucket, depth, busy_ns, count, site_id FROM span_levels "
-		"WHERE track_id = :track AND level = :level AND bucket BETWEEN :first AND :last",
-		err);
+	struct prof_query *query = prof__timeline_ask(
+		t, "SELECT bucket, depth, busy_ns, count, site_id FROM span_levels "
+		   "WHERE track_id = :track AND level = :level "
+		   "AND bucket BETWEEN :first AND :last");
 
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":level", window->level);
 	prof_query_int(query, ":first", window->from_ns >> shift);
 	prof_query_int(query, ":last", (window->to_ns - 1) >> shift);
-	while (prof_query_next(query, &status, err)) {
+	while (prof__timeline_next(t, query)) {
 		struct prof_bar bar;
 
 		memset(&bar, 0, sizeof(bar));
@@ -184,40 +152,35 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 		bar.weight_update = IPS_NULL;
 		bar.execution = IPS_NULL;
 
-		status = add_bar(bars, &bar, err);
+		add_bar(t, bars, &bar);
 	}
 	prof_query_close(query);
-	return status;
 }
 
 /*
  * Add the rows of one zone that start within the window; at a level, those that are not in
  * long_spans.
  */
-static enum status add_zone(struct prof_db *db, const struct window *window,
-			    struct prof_timeline_zone zone, struct bars *bars, struct err *err)
+static void add_zone(struct prof_timeline *t, const struct window *window,
+		     struct prof_timeline_zone zone, struct bars *bars)
 {
+	const int64_t first =
+		prof__timeline_first_at(t, zone.first_row, zone.last_row, window->from_ns);
 	struct prof_timeline_context context = PROF_NO_CONTEXT;
-	struct prof_query *query = NULL;
-	int64_t first = 0;
-	enum status status = prof__timeline_first_at(db, zone.first_row, zone.last_row,
-						     window->from_ns, &first, err);
+	struct prof_query *query = prof__timeline_ask(t, ROWS_BY_RANGE);
 
-	if (status == ST_OK)
-		status = prof_query_open(&query, db, ROWS_BY_RANGE, err);
 	prof_query_int(query, ":first", first);
 	prof_query_int(query, ":last", zone.last_row);
-	while (prof_query_next(query, &status, err)) {
+	while (prof__timeline_next(t, query)) {
 		struct prof_timeline_row row;
 
-		status = prof__timeline_read_lean(db, query, window->now_ns, &context, &row, err);
-		if (status != ST_OK || row.bar.start_ns >= window->to_ns)
+		prof__timeline_read_lean(t, query, window->now_ns, &context, &row);
+		if (row.bar.start_ns >= window->to_ns)
 			break;
 		if (window->level < 0 || !is_outside(window, &row.bar))
-			status = add_bar(bars, &row.bar, err);
+			add_bar(t, bars, &row.bar);
 	}
 	prof_query_close(query);
-	return status;
 }
 
 #define ZONES_ALL                                                                                  \
@@ -229,26 +192,24 @@ static enum status add_zone(struct prof_db *db, const struct window *window,
 	"AND track_id = :track AND first_ns < :to ORDER BY first_ns DESC, first_row DESC"
 
 /* Add the rows of the zones that @sql lists, latest first. */
-static enum status add_rows(struct prof_db *db, const struct window *window, const char *sql,
-			    int kind, struct bars *bars, struct err *err)
+static void add_rows(struct prof_timeline *t, const struct window *window, const char *sql,
+		     int kind, struct bars *bars)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	struct prof_query *query = prof__timeline_ask(t, sql);
 
 	prof_query_int(query, ":kind", kind);
 	prof_query_int(query, ":track", window->track_id);
 	prof_query_int(query, ":to", window->to_ns);
-	while (prof_query_next(query, &status, err)) {
+	while (prof__timeline_next(t, query)) {
 		struct prof_timeline_zone zone;
 
 		if (prof_column_int(query, 2) < window->from_ns)
 			break;
 		zone.first_row = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
 		zone.last_row = prof__within(prof_column_int(query, 1), 0, PROF_TIME_MOST);
-		status = add_zone(db, window, zone, bars, err);
+		add_zone(t, window, zone, bars);
 	}
 	prof_query_close(query);
-	return status;
 }
 
 int prof_timeline_order(const struct prof_bar *a, const struct prof_bar *b)
@@ -293,29 +254,26 @@ enum status prof_timeline_bars_at(struct prof_db *db, int64_t track_id, int leve
 {
 	const struct window window = {track_id, from_ns, to_ns, now_ns, level};
 	struct bars bars = {NULL, 0, 0};
+	struct prof_timeline t;
 	enum status status;
 
 	*out = NULL;
 	*count = 0;
 	if (to_ns <= from_ns)
 		return ST_OK;
-	status = prof__timeline_begin(db, err);
-	if (status != ST_OK)
-		return status;
-	status = add_left_edge(db, &window, &bars, err);
-	if (status == ST_OK && level < 0) {
-		status = add_rows(db, &window, ZONES_ALL, 0, &bars, err);
+	t = prof__timeline_begin(db, err);
+	add_left_edge(&t, &window, &bars);
+	if (level < 0) {
+		add_rows(&t, &window, ZONES_ALL, 0, &bars);
 	} else {
-		if (status == ST_OK)
-			status = add_open(db, &window, &bars, err);
-		if (status == ST_OK)
-			status = add_buckets(db, &window, &bars, err);
-		for (int l = level + 1; l < PROF_LEVELS && status == ST_OK; l++)
-			status = add_rows(db, &window, ZONES_SPARSE, l, &bars, err);
-		for (int l = level; l < PROF_LEVELS && status == ST_OK; l++)
-			status = add_long(db, &window, l, &bars, err);
+		add_open(&t, &window, &bars);
+		add_buckets(&t, &window, &bars);
+		for (int l = level + 1; l < PROF_LEVELS; l++)
+			add_rows(&t, &window, ZONES_SPARSE, l, &bars);
+		for (int l = level; l < PROF_LEVELS; l++)
+			add_long(&t, &window, l, &bars);
 	}
-	prof__timeline_end(db);
+	status = prof__timeline_end(&t);
 	if (status == ST_OK)
 		status = copy_bars(&bars, arena, out, count, err);
 	mem_free(bars.items);
@@ -332,70 +290,48 @@ enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t fro
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
-static char *copy_column(struct arena *arena, const struct prof_query *query, int column,
-			 bool *failed)
-{
-	const char *text = prof_column_text(query, column);
-	char *copy = !text ? NULL : arena_strdup(arena, text);
-
-	if (text && !copy)
-		*failed = true;
-	return copy;
-}
-
-static enum status measure_track(struct prof_db *db, struct prof_track *track, struct err *err)
+static void measure_track(struct prof_timeline *t, struct prof_track *track)
 {
 	static const char *const depths[] = {
 		"SELECT max(depth) FROM span_levels WHERE track_id = :id AND level = 12",
 		"SELECT max(r.depth) FROM long_spans l JOIN span_rows r ON r.span_id = l.span_id "
 		"WHERE l.track_id = :id AND l.level = 12",
 	};
-	int64_t value, span_id;
+	int64_t span_id, value = prof__timeline_number(
+				 t,
+				 "SELECT first_ns FROM zones WHERE kind = 0 AND track_id = :id "
+				 "ORDER BY first_ns LIMIT 1",
+				 track->track_id);
+	struct prof_timeline_row row;
 	int below = INT_MAX;
-	enum status status =
-		prof__timeline_number(db,
-				      "SELECT first_ns FROM zones WHERE kind = 0 AND track_id = "
-				      ":id ORDER BY first_ns LIMIT 1",
-				      track->track_id, &value, err);
 
 	track->first_ns = 0;
 	track->last_ns = -1;
-	if (status != ST_OK || value == IPS_NULL)
-		return status;
+	if (value == IPS_NULL)
+		return;
 	track->first_ns = prof__within(value, -PROF_TIME_MOST, PROF_TIME_MOST);
 	track->last_ns = track->first_ns;
-	for (size_t i = 0; i < ARRAY_LEN(depths) && status == ST_OK; i++) {
-		status = prof__timeline_number(db, depths[i], track->track_id, &value, err);
-		value = prof__within(value, -1, PROF_DEPTH_MOST);
+	for (size_t i = 0; i < ARRAY_LEN(depths); i++) {
+		value = prof__within(prof__timeline_number(t, depths[i], track->track_id), -1,
+				     PROF_DEPTH_MOST);
 		if (value + 1 > track->depth)
 			track->depth = (int)value + 1;
 	}
-	if (status == ST_OK)
-		status = prof__timeline_last_before(db, track->track_id, INT64_MAX, &span_id, err);
 	/* The depth and the last time come from the last span and its ancestors, too. */
-	while (status == ST_OK && span_id != IPS_NULL) {
-		struct prof_timeline_row row;
-		bool found;
-
-		status = prof__timeline_ancestor(db, span_id, 0, &below, &row, &found, err);
-		if (status != ST_OK || !found)
-			break;
+	span_id = prof__timeline_last_before(t, track->track_id, INT64_MAX);
+	for (; prof__timeline_ancestor(t, span_id, 0, &below, &row); span_id = row.parent_id) {
 		if (row.bar.depth + 1 > track->depth)
 			track->depth = row.bar.depth + 1;
 		if (row.bar.start_ns + row.bar.dur_ns > track->last_ns)
 			track->last_ns = row.bar.start_ns + row.bar.dur_ns;
-		span_id = row.parent_id;
 	}
-	return status;
 }
 
-static enum status list_tracks(struct prof_db *db, struct arena *arena, struct prof_track *tracks,
-			       int64_t most, int *count, struct err *err)
+static void list_tracks(struct prof_timeline *t, struct arena *arena, struct prof_track *tracks,
+			int64_t most, int *count)
 {
-	struct prof_query *query;
-	bool failed = false;
-	enum status status = prof_query_open(
-		&query, db,
+	struct prof_query *query = prof__timeline_ask(
+		t,
 		"WITH RECURSIVE up (id, top, branch, parent, n) AS ("
 		"SELECT track_id, track_id, track_id, parent, 0 FROM track_rows UNION ALL "
 		"SELECT u.id, p.track_id, u.top, p.parent, u.n + 1 FROM up u "
@@ -405,60 +341,55 @@ static enum status list_tracks(struct prof_db *db, struct arena *arena, struct p
 		"g.branch FROM track_rows t JOIN nested JOIN (SELECT id, top, branch, max(n) "
 		"FROM up GROUP BY id) g ON g.id = t.track_id ORDER BY t.clock DESC, t.rank, t.ipu, "
 		"iif(yes, g.top, 0), iif(yes, g.branch, 0), iif(yes, t.track_id, 0), t.name, "
-		"t.track_id",
-		err);
+		"t.track_id");
 
-	while (*count < most && prof_query_next(query, &status, err)) {
+	while (*count < most && prof__timeline_next(t, query)) {
 		struct prof_track *track = &tracks[*count];
 
 		track->track_id = prof_column_int(query, 0);
 		track->rank = prof_column_int(query, 1);
 		track->ipu = prof_column_int(query, 2);
 		track->clock = (int)prof_column_int(query, 3);
-		track->track = copy_column(arena, query, 4, &failed);
-		track->name = copy_column(arena, query, 5, &failed);
-		track->parent = copy_column(arena, query, 6, &failed);
+		track->track = prof__timeline_text(t, arena, prof_column_text(query, 4));
+		track->name = prof__timeline_text(t, arena, prof_column_text(query, 5));
+		track->parent = prof__timeline_text(t, arena, prof_column_text(query, 6));
 		track->top_id = prof_column_int(query, 7);
 		track->branch_id = prof_column_int(query, 8);
 		++*count;
 	}
 	prof_query_close(query);
-	return failed ? err_nomem(err) : status;
 }
 
 enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct prof_track **out,
 				 int *count, struct err *err)
 {
-	enum status status;
-	int64_t rows;
+	struct prof_timeline t = prof__timeline_begin(db, err);
+	const int64_t rows = prof__timeline_number(&t, "SELECT count(*) FROM track_rows", IPS_NULL);
 
 	*out = NULL;
 	*count = 0;
-	status = prof__timeline_begin(db, err);
-	if (status != ST_OK)
-		return status;
-	status = prof_db_number(db, "SELECT count(*) FROM track_rows", &rows, err);
-	if (status == ST_OK && rows > 0) {
+	if (rows > 0) {
 		*out = arena_alloc(arena, (size_t)rows, sizeof(**out));
-		status = !*out ? err_nomem(err) : list_tracks(db, arena, *out, rows, count, err);
+		if (*out)
+			list_tracks(&t, arena, *out, rows, count);
+		else
+			prof__timeline_nomem(&t);
 	}
-	for (int i = 0; i < *count && status == ST_OK; i++)
-		status = measure_track(db, &(*out)[i], err);
-	prof__timeline_end(db);
-	if (status != ST_OK) {
+	for (int i = 0; i < *count; i++)
+		measure_track(&t, &(*out)[i]);
+	if (prof__timeline_end(&t) != ST_OK) {
 		*out = NULL;
 		*count = 0;
 	}
-	return status;
+	return t.status;
 }
 
 /* ---- one span -------------------------------------------------------------------------------- */
 
-static enum status read_span(const struct prof_query *query, struct arena *arena,
-			     struct prof_span *out, struct err *err)
+static void read_span(struct prof_timeline *t, const struct prof_query *query, struct arena *arena,
+		      struct prof_span *out)
 {
 	const char *phase = prof_column_text(query, 14);
-	bool failed = false;
 
 	out->span_id = prof_column_int(query, 0);
 	out->parent_id = prof_column_int(query, 1);
@@ -477,84 +408,69 @@ static enum status read_span(const struct prof_query *query, struct arena *arena
 	out->ipu = prof_column_int(query, 12);
 	out->stage = prof_column_int(query, 13);
 	out->phase = !phase ? 0 : phase[0];
-	out->track = copy_column(arena, query, 15, &failed);
-	out->clock = copy_column(arena, query, 16, &failed);
-	out->category = copy_column(arena, query, 17, &failed);
-	out->name = copy_column(arena, query, 18, &failed);
-	out->operation = copy_column(arena, query, 19, &failed);
-	out->mode = copy_column(arena, query, 20, &failed);
-	return failed ? err_nomem(err) : ST_OK;
+	out->track = prof__timeline_text(t, arena, prof_column_text(query, 15));
+	out->clock = prof__timeline_text(t, arena, prof_column_text(query, 16));
+	out->category = prof__timeline_text(t, arena, prof_column_text(query, 17));
+	out->name = prof__timeline_text(t, arena, prof_column_text(query, 18));
+	out->operation = prof__timeline_text(t, arena, prof_column_text(query, 19));
+	out->mode = prof__timeline_text(t, arena, prof_column_text(query, 20));
 }
 
 enum status prof_timeline_span(struct prof_db *db, int64_t span_id, struct arena *arena,
 			       struct prof_span *out, struct err *err)
 {
-	struct prof_query *query;
-	bool row;
-	enum status status = prof_query_open(
-		&query, db,
+	struct prof_timeline t = {.db = db, .err = err};
+	struct prof_query *query = prof__timeline_ask(
+		&t,
 		"SELECT v.span_id, v.parent_id, r.track_id, v.start_ns, v.dur_ns, v.depth, "
 		"v.epoch, "
 		"v.execution, v.weight_update, v.step, v.microbatch, v.replica, v.ipu, v.stage, "
 		"v.phase, v.track, v.clock, v.category, v.name, v.operation, v.mode "
-		"FROM spans v JOIN span_rows r ON r.span_id = v.span_id WHERE v.span_id = :span",
-		err);
+		"FROM spans v JOIN span_rows r ON r.span_id = v.span_id WHERE v.span_id = :span");
 
 	memset(out, 0, sizeof(*out));
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":span", span_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && !row)
-		status = err_set(err, ST_NOTFOUND, "no span %lld", (long long)span_id);
-	if (status == ST_OK)
-		status = read_span(query, arena, out, err);
+	if (prof__timeline_next(&t, query))
+		read_span(&t, query, arena, out);
+	else if (t.status == ST_OK)
+		t.status = err_set(err, ST_NOTFOUND, "no span %lld", (long long)span_id);
 	prof_query_close(query);
-	if (status != ST_OK)
-		return status;
 
-	status = prof_query_open(&query, db,
-				 "SELECT name, value FROM span_args WHERE span_id = :span", err);
+	query = prof__timeline_ask(&t, "SELECT name, value FROM span_args WHERE span_id = :span");
 	prof_query_int(query, ":span", span_id);
-	while (prof_query_next(query, &status, err)) {
+	while (prof__timeline_next(&t, query)) {
 		const char *name = prof_column_text(query, 0), *value = prof_column_text(query, 1);
 
 		out->arguments = arena_printf(
 			arena, "%s%s%s=%s", !out->arguments ? "" : out->arguments,
 			!out->arguments ? "" : ", ", !name ? "" : name, !value ? "-" : value);
 		if (!out->arguments)
-			status = err_nomem(err);
+			prof__timeline_nomem(&t);
 	}
 	prof_query_close(query);
-	return status;
+	return t.status;
 }
 
 enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena *arena,
 			       const char **category, const char **name, struct err *err)
 {
-	struct prof_query *query;
-	bool row, failed = false;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT c.value, n.value FROM sites s LEFT JOIN strings c ON c.string_id = "
-		"s.category_id LEFT JOIN strings n ON n.string_id = s.name_id WHERE s.site_id = "
-		":site",
-		err);
+	struct prof_timeline t = {.db = db, .err = err};
+	struct prof_query *query = prof__timeline_ask(
+		&t, "SELECT c.value, n.value FROM sites s LEFT JOIN strings c ON c.string_id = "
+		    "s.category_id LEFT JOIN strings n ON n.string_id = s.name_id "
+		    "WHERE s.site_id = :site");
 
 	*category = NULL;
 	*name = NULL;
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":site", site_id);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && !row)
-		status = err_set(err, ST_NOTFOUND, "no call site %lld", (long long)site_id);
-	if (status == ST_OK) {
-		*category = copy_column(arena, query, 0, &failed);
-		*name = copy_column(arena, query, 1, &failed);
+	if (prof__timeline_next(&t, query)) {
+		*category = prof__timeline_text(&t, arena, prof_column_text(query, 0));
+		*name = prof__timeline_text(&t, arena, prof_column_text(query, 1));
+	} else if (t.status == ST_OK) {
+		t.status = err_set(err, ST_NOTFOUND, "no call site %lld", (long long)site_id);
 	}
 	prof_query_close(query);
-	return failed ? err_nomem(err) : status;
+	return t.status;
 }
 
 /* ---- by position ----------------------------------------------------------------------------- */
@@ -562,35 +478,22 @@ enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena
 enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
 			     int64_t *span_id, struct err *err)
 {
-	enum status status;
-	int64_t at;
+	struct prof_timeline t = prof__timeline_begin(db, err);
+	int64_t at = prof__timeline_last_before(&t, track_id,
+						time_ns == INT64_MAX ? time_ns : time_ns + 1);
+	struct prof_timeline_row row;
 	int below = INT_MAX;
 
 	*span_id = IPS_NULL;
-	status = prof__timeline_begin(db, err);
-	if (status != ST_OK)
-		return status;
-
-	status = prof__timeline_last_before(db, track_id,
-					    time_ns == INT64_MAX ? time_ns : time_ns + 1, &at, err);
-	while (status == ST_OK && at != IPS_NULL) {
-		struct prof_timeline_row row;
-		bool found;
-
-		status = prof__timeline_ancestor(db, at, INT64_MAX, &below, &row, &found, err);
-		if (status != ST_OK || !found)
-			break;
+	for (; prof__timeline_ancestor(&t, at, INT64_MAX, &below, &row); at = row.parent_id) {
 		if (row.bar.depth <= depth &&
 		    (sat_sub(time_ns, row.bar.start_ns) < row.bar.dur_ns ||
 		     time_ns == row.bar.start_ns)) {
 			*span_id = at;
 			break;
 		}
-		at = row.parent_id;
 	}
-
-	prof__timeline_end(db);
-	return status;
+	return prof__timeline_end(&t);
 }
 
 /* ---- searching ------------------------------------------------------------------------------- */
@@ -605,42 +508,36 @@ struct search {
 	int64_t budget;           /* spans that may be read; < 0: any number */
 };
 
-/* Find the call sites whose names contain @text; *@any is false if there are none. */
 /* Writers number sites from 0 on; a greater id is a damaged file's. */
 #define MOST_SITES (1 << 24)
 
-static enum status match_sites(struct prof_db *db, const char *text, struct search *search,
-			       bool *any, struct err *err)
+/* Find the call sites whose names contain @text; return whether there are any. */
+static bool match_sites(struct prof_timeline *t, const char *text, struct search *search)
 {
-	struct prof_query *query;
+	struct prof_query *query = prof__timeline_ask(
+		t, "SELECT s.site_id FROM sites s JOIN strings n ON n.string_id = s.name_id "
+		   "WHERE instr(lower(n.value), lower(:text)) > 0 "
+		   "AND s.site_id BETWEEN 0 AND :most ORDER BY s.site_id");
 	size_t capacity = 0;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT s.site_id FROM sites s JOIN strings n ON n.string_id = s.name_id "
-		"WHERE instr(lower(n.value), lower(:text)) > 0 "
-		"AND s.site_id BETWEEN 0 AND :most ORDER BY s.site_id",
-		err);
 
-	*any = false;
 	prof_query_text(query, ":text", text);
 	prof_query_int(query, ":most", MOST_SITES);
-	while (prof_query_next(query, &status, err)) {
+	while (prof__timeline_next(t, query)) {
 		const size_t id = (size_t)prof_column_int(query, 0);
 
 		if (mem_grow(&search->sites, &capacity, id + 1, 1) != 0) {
-			status = err_nomem(err);
+			prof__timeline_nomem(t);
 			break;
 		}
+		if (search->site_count == 0)
+			search->low_site = (int64_t)id;
 		memset(search->sites + search->site_count, 0, id + 1 - search->site_count);
 		search->sites[id] = 1;
 		search->site_count = id + 1;
-		if (!*any)
-			search->low_site = (int64_t)id;
 		search->high_site = (int64_t)id;
-		*any = true;
 	}
 	prof_query_close(query);
-	return status;
+	return search->site_count > 0;
 }
 
 /* Return whether a span that starts at @start_ns is farther away than the best match so far. */
@@ -658,73 +555,64 @@ static bool is_worse(const struct search *search, int64_t start_ns)
 #define ROWS_AFTER  ROWS_BETWEEN
 #define ROWS_BEFORE ROWS_BETWEEN " DESC"
 
-/* Search one zone; *@done is set if no later zone of the track can have a better match. */
-static enum status search_zone(struct prof_db *db, struct prof_timeline_zone zone,
-			       struct search *search, bool *done, struct err *err)
+/* Search one zone; return whether no later zone of the track can have a better match. */
+static bool search_zone(struct prof_timeline *t, struct prof_timeline_zone zone,
+			struct search *search)
 {
-	struct prof_query *query;
-	int64_t edge;
-	enum status status = prof__timeline_first_at(
-		db, zone.first_row, zone.last_row,
-		search->time_ns + (search->forward && search->time_ns < INT64_MAX), &edge, err);
+	const int64_t edge = prof__timeline_first_at(
+		t, zone.first_row, zone.last_row,
+		search->time_ns + (search->forward && search->time_ns < INT64_MAX));
+	struct prof_query *query =
+		prof__timeline_ask(t, search->forward ? ROWS_AFTER : ROWS_BEFORE);
+	bool done = false;
 
-	if (status == ST_OK)
-		status = prof_query_open(&query, db, search->forward ? ROWS_AFTER : ROWS_BEFORE,
-					 err);
-	if (status != ST_OK)
-		return status;
+	if (!query)
+		return false;
 	prof_query_int(query, ":first", search->forward ? edge : zone.first_row);
 	prof_query_int(query, ":last", search->forward ? zone.last_row : edge - 1);
 	prof_query_int(query, ":low", search->low_site);
 	prof_query_int(query, ":high", search->high_site);
-	while (!*done && prof_query_next(query, &status, err)) {
+	while (!done && prof__timeline_next(t, query)) {
 		const int64_t site = prof_column_int(query, 2);
 
-		*done = is_worse(search, prof_column_int(query, 1));
-		if (*done || (search->sites &&
-			      ((size_t)site >= search->site_count || search->sites[site] == 0)))
+		done = is_worse(search, prof_column_int(query, 1));
+		if (done || (search->sites &&
+			     ((size_t)site >= search->site_count || search->sites[site] == 0)))
 			continue;
 		search->best_id = prof_column_int(query, 0);
 		search->best_ns = prof_column_int(query, 1);
-		*done = true;
+		done = true;
 	}
 	prof_query_close(query);
-	if (!*done && search->budget > 0)
+	if (!done && search->budget > 0)
 		search->budget -=
 			prof__within(zone.last_row - zone.first_row + 1, 0, search->budget);
-	return status;
+	return done;
 }
 
-static enum status search_track(struct prof_db *db, int64_t track_id, struct search *search,
-				struct err *err)
+static void search_track(struct prof_timeline *t, int64_t track_id, struct search *search)
 {
-	struct prof_query *query;
 	bool done = false;
-	enum status status = prof_query_open(
-		&query, db,
-		search->forward
-			? "SELECT first_row, last_row, first_ns FROM zones WHERE kind = 0 AND "
-			  "track_id = :track AND last_ns > :time ORDER BY first_ns, first_row"
-			: "SELECT first_row, last_row, last_ns FROM zones WHERE kind = 0 AND "
-			  "track_id = :track AND first_ns < :time ORDER BY first_ns DESC, "
-			  "first_row DESC",
-		err);
+	struct prof_query *query = prof__timeline_ask(
+		t, search->forward
+			   ? "SELECT first_row, last_row, first_ns FROM zones WHERE kind = 0 AND "
+			     "track_id = :track AND last_ns > :time ORDER BY first_ns, first_row"
+			   : "SELECT first_row, last_row, last_ns FROM zones WHERE kind = 0 AND "
+			     "track_id = :track AND first_ns < :time ORDER BY first_ns DESC, "
+			     "first_row DESC");
 
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":track", track_id);
 	prof_query_int(query, ":time", search->time_ns);
-	while (!done && search->budget != 0 && prof_query_next(query, &status, err)) {
+	while (!done && search->budget != 0 && prof__timeline_next(t, query)) {
 		struct prof_timeline_zone zone;
 
 		if (is_worse(search, prof_column_int(query, 2)))
 			break;
 		zone.first_row = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
 		zone.last_row = prof__within(prof_column_int(query, 1), 0, PROF_TIME_MOST);
-		status = search_zone(db, zone, search, &done, err);
+		done = search_zone(t, zone, search);
 	}
 	prof_query_close(query);
-	return status;
 }
 
 enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int clock,
@@ -732,35 +620,25 @@ enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int cl
 				    int64_t *budget, int64_t *span_id, struct err *err)
 {
 	struct search search = {NULL, 0, 0, INT64_MAX, time_ns, forward, 0, IPS_NULL, *budget};
+	struct prof_timeline t = prof__timeline_begin(db, err);
+	const bool any = !text || match_sites(&t, text, &search);
 	struct prof_query *query;
-	bool any = true;
-	enum status status;
 
-	*span_id = IPS_NULL;
-	status = prof__timeline_begin(db, err);
-	if (status != ST_OK)
-		return status;
-	if (text)
-		status = match_sites(db, text, &search, &any, err);
-	if (status == ST_OK && any && track_id != IPS_NULL) {
-		status = search_track(db, track_id, &search, err);
-	} else if (status == ST_OK && any) {
-		status = prof_query_open(
-			&query, db,
-			"SELECT track_id FROM track_rows WHERE :clock < 0 OR clock = :clock "
-			"ORDER BY track_id",
-			err);
+	if (any && track_id != IPS_NULL) {
+		search_track(&t, track_id, &search);
+	} else if (any) {
+		query = prof__timeline_ask(
+			&t, "SELECT track_id FROM track_rows WHERE :clock < 0 OR clock = :clock "
+			    "ORDER BY track_id");
 		prof_query_int(query, ":clock", clock);
-		while (prof_query_next(query, &status, err))
-			status = search_track(db, prof_column_int(query, 0), &search, err);
+		while (prof__timeline_next(&t, query))
+			search_track(&t, prof_column_int(query, 0), &search);
 		prof_query_close(query);
 	}
-	prof__timeline_end(db);
 	mem_free(search.sites);
 	*budget = search.budget;
-	if (status == ST_OK)
-		*span_id = search.best_id;
-	return status;
+	*span_id = prof__timeline_end(&t) == ST_OK ? search.best_id : IPS_NULL;
+	return t.status;
 }
 
 enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,

@@ -25,28 +25,54 @@ static enum status run(struct prof_db *db, const char *sql, struct err *err)
 	return status;
 }
 
-enum status prof__timeline_begin(struct prof_db *db, struct err *err)
+struct prof_timeline prof__timeline_begin(struct prof_db *db, struct err *err)
 {
-	return run(db, "SAVEPOINT prof_timeline", err);
+	const enum status status = run(db, "SAVEPOINT prof_timeline", err);
+
+	return (struct prof_timeline){db, err, status, status == ST_OK};
 }
 
-void prof__timeline_end(struct prof_db *db)
+enum status prof__timeline_end(struct prof_timeline *t)
 {
-	run(db, "RELEASE prof_timeline", NULL);
+	if (t->begun)
+		run(t->db, "RELEASE prof_timeline", NULL);
+	return t->status;
 }
 
-enum status prof__timeline_number(struct prof_db *db, const char *sql, int64_t id, int64_t *out,
-				  struct err *err)
+struct prof_query *prof__timeline_ask(struct prof_timeline *t, const char *sql)
 {
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, sql, err);
+	struct prof_query *query = NULL;
 
-	*out = IPS_NULL;
-	prof_query_int(query, ":id", id);
-	if (prof_query_next(query, &status, err))
-		*out = prof_column_int(query, 0);
+	if (t->status == ST_OK)
+		t->status = prof_query_open(&query, t->db, sql, t->err);
+	return query;
+}
+
+bool prof__timeline_next(struct prof_timeline *t, struct prof_query *query)
+{
+	return prof_query_next(query, &t->status, t->err);
+}
+
+int64_t prof__timeline_number(struct prof_timeline *t, const char *sql, int64_t id)
+{
+	struct prof_query *query = prof__timeline_ask(t, sql);
+	int64_t number = IPS_NULL;
+
+	if (id != IPS_NULL)
+		prof_query_int(query, ":id", id);
+	if (prof__timeline_next(t, query))
+		number = prof_column_int(query, 0);
 	prof_query_close(query);
-	return status;
+	return number;
+}
+
+char *prof__timeline_text(struct prof_timeline *t, struct arena *arena, const char *text)
+{
+	char *copy = !text ? NULL : arena_strdup(arena, text);
+
+	if (text && !copy)
+		prof__timeline_nomem(t);
+	return copy;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -104,107 +130,85 @@ void prof__timeline_read(const struct prof_query *query, int64_t now_ns,
 	put_context(&context, &out->bar);
 }
 
-enum status prof__timeline_read_lean(struct prof_db *db, const struct prof_query *query,
-				     int64_t now_ns, struct prof_timeline_context *known,
-				     struct prof_timeline_row *out, struct err *err)
+void prof__timeline_read_lean(struct prof_timeline *t, const struct prof_query *query,
+			      int64_t now_ns, struct prof_timeline_context *known,
+			      struct prof_timeline_row *out)
 {
 	const int64_t context_id = prof_column_int(query, 6);
-	enum status status = ST_OK;
 
 	read_span(query, now_ns, out);
 	if (context_id != known->context_id) {
-		struct prof_query *found;
+		struct prof_query *found = prof__timeline_ask(
+			t, "SELECT stage, microbatch, step, weight_update, phase, execution "
+			   "FROM contexts WHERE context_id = :context");
 
-		status = prof_query_open(&found, db,
-					 "SELECT stage, microbatch, step, weight_update, phase, "
-					 "execution FROM contexts WHERE context_id = :context",
-					 err);
 		*known = PROF_NO_CONTEXT;
 		prof_query_int(found, ":context", context_id);
-		if (prof_query_next(found, &status, err))
+		if (prof__timeline_next(t, found))
 			read_context(found, 0, known);
-		if (status == ST_OK)
-			known->context_id = context_id;
+		known->context_id = context_id;
 		prof_query_close(found);
 	}
 	put_context(known, &out->bar);
-	return status;
 }
 
-enum status prof__timeline_ancestor(struct prof_db *db, int64_t span_id, int64_t now_ns, int *below,
-				    struct prof_timeline_row *out, bool *found, struct err *err)
+bool prof__timeline_ancestor(struct prof_timeline *t, int64_t span_id, int64_t now_ns, int *below,
+			     struct prof_timeline_row *out)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, ROW_BY_ID, err);
+	bool found;
 
-	*found = false;
-	if (status != ST_OK)
-		return status;
+	if (span_id == IPS_NULL)
+		return false;
+	query = prof__timeline_ask(t, ROW_BY_ID);
 	prof_query_int(query, ":span", span_id);
-	*found = prof_query_next(query, &status, err);
-	if (*found)
+	found = prof__timeline_next(t, query);
+	if (found)
 		prof__timeline_read(query, now_ns, out);
 	prof_query_close(query);
-	if (*found && out->bar.depth >= *below)
-		*found = false;
-	else if (*found)
-		*below = out->bar.depth;
-	return status;
+	if (!found || out->bar.depth >= *below)
+		return false;
+	*below = out->bar.depth;
+	return true;
 }
 
-static bool starts_before(struct prof_db *db, int64_t span_id, int64_t time_ns, enum status *status,
-			  struct err *err)
+static bool starts_before(struct prof_timeline *t, int64_t span_id, int64_t time_ns)
 {
-	struct prof_query *query;
-	bool before = false;
+	struct prof_query *query =
+		prof__timeline_ask(t, "SELECT start_ns FROM span_rows WHERE span_id = :span");
+	bool before;
 
-	if (*status == ST_OK)
-		*status = prof_query_open(
-			&query, db, "SELECT start_ns FROM span_rows WHERE span_id = :span", err);
-	if (*status != ST_OK)
-		return false;
 	prof_query_int(query, ":span", span_id);
-	if (prof_query_next(query, status, err))
-		before = prof_column_int(query, 0) < time_ns;
+	before = prof__timeline_next(t, query) && prof_column_int(query, 0) < time_ns;
 	prof_query_close(query);
 	return before;
 }
 
-enum status prof__timeline_first_at(struct prof_db *db, int64_t first, int64_t last,
-				    int64_t time_ns, int64_t *out, struct err *err)
+int64_t prof__timeline_first_at(struct prof_timeline *t, int64_t first, int64_t last,
+				int64_t time_ns)
 {
-	enum status status = ST_OK;
+	int64_t row;
 
-	SORTED_FIRST(*out, first, last + 1, starts_before(db, *out, time_ns, &status, err));
-	return status;
+	SORTED_FIRST(row, first, last + 1, starts_before(t, row, time_ns));
+	return row;
 }
 
-enum status prof__timeline_last_before(struct prof_db *db, int64_t track_id, int64_t time_ns,
-				       int64_t *span_id, struct err *err)
+int64_t prof__timeline_last_before(struct prof_timeline *t, int64_t track_id, int64_t time_ns)
 {
-	struct prof_query *query;
+	struct prof_query *query = prof__timeline_ask(
+		t, "SELECT first_row, last_row FROM zones WHERE kind = 0 AND track_id = :track "
+		   "AND first_ns < :time ORDER BY first_ns DESC, first_row DESC LIMIT 1");
 	struct prof_timeline_zone zone = {0, 0};
 	bool row;
-	enum status status = prof_query_open(
-		&query, db,
-		"SELECT first_row, last_row FROM zones WHERE kind = 0 AND track_id = :track "
-		"AND first_ns < :time ORDER BY first_ns DESC, first_row DESC LIMIT 1",
-		err);
 
-	*span_id = IPS_NULL;
-	if (status != ST_OK)
-		return status;
 	prof_query_int(query, ":track", track_id);
 	prof_query_int(query, ":time", time_ns);
-	row = prof_query_next(query, &status, err);
+	row = prof__timeline_next(t, query);
 	if (row) {
 		zone.first_row = prof__within(prof_column_int(query, 0), 0, PROF_TIME_MOST);
 		zone.last_row = prof__within(prof_column_int(query, 1), 0, PROF_TIME_MOST);
 	}
 	prof_query_close(query);
-	if (!row)
-		return status;
-	status = prof__timeline_first_at(db, zone.first_row, zone.last_row, time_ns, span_id, err);
-	--*span_id;
-	return status;
+	return row ? prof__timeline_first_at(t, zone.first_row, zone.last_row, time_ns) - 1
+		   : IPS_NULL;
 }
