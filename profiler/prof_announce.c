@@ -129,14 +129,12 @@ static enum status announce_read_key(const struct json_at *root, const struct an
 	case ANNOUNCE_TEXT:
 		if (!json_is_null(&at))
 			status = json_text(&at, &text, err);
-		if (status == ST_OK)
-			str_copy(field, key->size, text);
+		str_copy(field, key->size, text);
 		break;
 	case ANNOUNCE_STATE:
 		status = json_choice(&at, "state", announce_states, ARRAY_LEN(announce_states),
 				     &state, err);
-		if (status == ST_OK)
-			*(enum report_run_state *)field = (enum report_run_state)state;
+		*(enum report_run_state *)field = (enum report_run_state)state;
 		break;
 	case ANNOUNCE_FRACTION:
 		status = json_real(&at, real, err);
@@ -160,10 +158,10 @@ static enum status announce_parse(struct prof_announcement *out, const char *tex
 		return status;
 	root = json_root(name, json);
 	status = json_object(&root, err);
-	if (status == ST_OK && !json_child(&root, "version", &at))
-		status = json_fail(&root, err, "version is missing");
 	if (status == ST_OK)
-		status = json_int(&at, VERSION, VERSION, &version, err);
+		status = json_child(&root, "version", &at)
+				 ? json_int(&at, VERSION, VERSION, &version, err)
+				 : json_fail(&root, err, "version is missing");
 	for (size_t i = 0; i < ARRAY_LEN(announce_keys) && status == ST_OK; i++)
 		status = announce_read_key(&root, &announce_keys[i],
 					   (char *)out + announce_keys[i].offset, err);
@@ -276,28 +274,24 @@ static enum status folder_read(struct prof_announcement *out, int folder, const 
 			       struct err *err)
 {
 	const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char *text = mem_alloc(FILE_LIMIT + 1);
-	enum status status = ST_OK;
+	enum status status;
 	size_t length = 0;
+	char *text;
 
-	if (!text)
-		status = err_nomem(err);
-	else if (fd < 0 && errno == ENOENT)
-		status = ST_NOTFOUND;
-	else if (fd < 0)
-		status =
-			err_set(err, ST_INVALID, "%s: cannot be opened: %s", name, strerror(errno));
-	if (status == ST_OK)
-		status = folder_read_text(fd, text, &length, name, err);
+	if (fd < 0 && errno == ENOENT)
+		return ST_NOTFOUND;
+	if (fd < 0)
+		return err_set(err, ST_INVALID, "%s: cannot be opened: %s", name, strerror(errno));
+	text = mem_alloc(FILE_LIMIT + 1);
+	status = text ? folder_read_text(fd, text, &length, name, err) : err_nomem(err);
 	if (status == ST_OK)
 		status = announce_parse(out, text, length, name, err);
-	if (status == ST_OK && out->pid != folder_pid(name, ".json"))
-		status = err_set(err, ST_INVALID, "%s: is of another process, %lld", name,
-				 (long long)out->pid);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	mem_free(text);
-	return status;
+	if (status != ST_OK || out->pid == folder_pid(name, ".json"))
+		return status;
+	return err_set(err, ST_INVALID, "%s: is of another process, %lld", name,
+		       (long long)out->pid);
 }
 
 /* Add the announcement in one file; only lack of memory is a failure. */
@@ -571,11 +565,12 @@ enum status prof_announce_open(struct prof_announce **out, const struct prof_ann
 	status = announce_folder(&announce->folder, true, err);
 	if (status == ST_OK)
 		status = announce_assign(announce, err);
-	if (status == ST_OK)
-		*out = announce;
-	else
+	if (status != ST_OK) {
 		announce_free(announce);
-	return status;
+		return status;
+	}
+	*out = announce;
+	return ST_OK;
 }
 
 /* ---- progress, closing ----------------------------------------------------------------------- */

@@ -563,7 +563,7 @@ enum status prof_bulk_join(struct prof_bulk *bulk, struct err *err)
 {
 	/* What SQLite has inserted waits in temporary tables. */
 	enum status status = move_rows(bulk, false, err);
-	int fd = -1;
+	int fd;
 
 	/* The lock of an exclusive connection is released by its next read. From then on SQLite
 	 * compares the file's number of changes before it believes its own cache. */
@@ -572,12 +572,12 @@ enum status prof_bulk_join(struct prof_bulk *bulk, struct err *err)
 				      "PRAGMA main.locking_mode=NORMAL; "
 				      "SELECT 1 FROM main.sqlite_schema LIMIT 1",
 				      err);
-	if (status == ST_OK) {
-		fd = open(sqlite3_db_filename(bulk->db, NULL), O_RDWR | O_CLOEXEC);
-		status = fd < 0 ? err_set(err, ST_IO, "cannot open: %s", strerror(errno))
-				: write_trees(bulk, fd, err);
-	}
-	if (fd >= 0)
-		close(fd);
+	if (status != ST_OK)
+		return status;
+	fd = open(sqlite3_db_filename(bulk->db, NULL), O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, ST_IO, "cannot open: %s", strerror(errno));
+	status = write_trees(bulk, fd, err);
+	close(fd);
 	return status == ST_OK ? move_rows(bulk, true, err) : status;
 }

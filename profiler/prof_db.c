@@ -234,7 +234,8 @@ static enum status report_open_failure(struct prof_db *db, int code, struct err 
 	}
 }
 
-static enum status check_version(struct prof_db *db, struct err *err)
+/* Check whose the file is and its version, and make our views if it has others. */
+static enum status check_schema(struct prof_db *db, struct err *err)
 {
 	int64_t application, version;
 	int code = prof__pragma_int(db, "PRAGMA application_id", &application);
@@ -260,7 +261,7 @@ static enum status check_version(struct prof_db *db, struct err *err)
 			"%s: its schema has version %lld, and this ipuscope reads version %d: use "
 			"the ipuscope that recorded it",
 			db->path, (long long)version, PROF_SCHEMA_VERSION);
-	return ST_OK;
+	return prof__older_find(db, err);
 }
 
 static enum status open_database(struct prof_db **out, const char *path, bool foreign,
@@ -282,19 +283,16 @@ static enum status open_database(struct prof_db **out, const char *path, bool fo
 		prof_db_close(db);
 		return err_nomem(err);
 	}
+	db->foreign = foreign;
 	code = connect_to(db, AS_USUAL);
 	if (lacks_index(code) && connect_without_index(db) == SQLITE_OK)
 		code = SQLITE_OK;
-	status = code == SQLITE_OK ? ST_OK : report_open_failure(db, code, err);
-	if (status == ST_OK && !foreign)
-		status = check_version(db, err);
-	db->foreign = foreign;
-	if (status == ST_OK && prof__calls_bound(db) != SQLITE_OK)
+	if (code != SQLITE_OK)
+		status = report_open_failure(db, code, err);
+	else if (prof__calls_bound(db) != SQLITE_OK)
 		status = err_nomem(err);
-	if (status == ST_OK && !foreign)
-		status = prof__older_find(db, err);
-	if (status == ST_OK)
-		status = prof__older_add_views(db, err);
+	else if (!foreign)
+		status = check_schema(db, err);
 	if (status == ST_OK)
 		status = prof_sql_run(db->handle, "PRAGMA query_only=1", err);
 	if (status != ST_OK) {
@@ -378,7 +376,6 @@ static enum status read_meta(struct prof_db *db, const char *key, char *out, siz
 			     struct err *err)
 {
 	struct prof_query *query;
-	bool row = false;
 	enum status status;
 
 	if (size > 0)
@@ -387,10 +384,7 @@ static enum status read_meta(struct prof_db *db, const char *key, char *out, siz
 	if (status != ST_OK)
 		return status;
 	prof_query_text(query, ":key", key);
-	status = prof_query_step(query, &row, err);
-	if (status == ST_OK && !row) {
-		status = err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
-	} else if (status == ST_OK) {
+	if (prof_query_next(query, &status, err)) {
 		const bool null = prof_column_type(query, 0) == PROF_NULL;
 		const char *text = prof_column_text(query, 0);
 
@@ -398,6 +392,8 @@ static enum status read_meta(struct prof_db *db, const char *key, char *out, siz
 			status = err_nomem(err);
 		else
 			str_copy(out, size, !text ? "" : text);
+	} else if (status == ST_OK) {
+		status = err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
 	}
 	prof_query_close(query);
 	return prof__keep_failure(db, status, err);

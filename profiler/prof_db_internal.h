@@ -78,9 +78,10 @@ void prof__guard_free(struct prof_db *db); /* accepts a handle without one */
 int prof__calls_bound(struct prof_db *db);
 void prof__calls_free(struct prof_db *db);
 
-/* prof_older.c: find out whether the file's views are ours and what its tables lack; make temporary
- * views of ours, before the handle is restricted to queries. */
+/* prof_older.c: find out whether the file's views are ours and what its tables lack, and make
+ * temporary views of ours if so, before the handle is restricted to queries. */
 enum status prof__older_find(struct prof_db *db, struct err *err);
+/* Make them again. */
 enum status prof__older_add_views(struct prof_db *db, struct err *err);
 
 /*

@@ -85,9 +85,8 @@ static int authorize_expression(void *user, int action, const char *a, const cha
 	return SQLITE_DENY;
 }
 
-/* Open an in-memory database with a table of @guard's columns. */
-static enum status open_columns(sqlite3 **out, const struct expression_guard *guard,
-				struct err *err)
+/* Open an in-memory database with a table of @guard's columns, which @guard then guards. */
+static enum status open_columns(sqlite3 **out, struct expression_guard *guard, struct err *err)
 {
 	static const struct {
 		int id, most;
@@ -119,6 +118,7 @@ static enum status open_columns(sqlite3 **out, const struct expression_guard *gu
 	sqlite3_db_config(*out, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
 		sqlite3_limit(*out, limits[i].id, limits[i].most);
+	sqlite3_set_authorizer(*out, authorize_expression, guard);
 	return status;
 }
 
@@ -158,18 +158,15 @@ static enum status prepare_expression(sqlite3 *handle, struct expression_guard *
 enum status prof_expression_check(const char *text, const char *const *columns, size_t count,
 				  struct err *err)
 {
+	/* Once without parentheses, so that the text cannot close those put around it later, and
+	 * once within parentheses, so that it is a single expression. */
+	static const char *const around[][2] = {{"", ""}, {"(", ")"}};
 	struct expression_guard guard = {.columns = columns, .column_count = count};
 	sqlite3 *handle = NULL;
 	enum status status = open_columns(&handle, &guard, err);
 
-	if (status == ST_OK)
-		sqlite3_set_authorizer(handle, authorize_expression, &guard);
-	/* Once without parentheses, so that the text cannot close those put around it later, and
-	 * once within parentheses, so that it is a single expression. */
-	if (status == ST_OK)
-		status = prepare_expression(handle, &guard, "", text, "", err);
-	if (status == ST_OK)
-		status = prepare_expression(handle, &guard, "(", text, ")", err);
+	for (size_t i = 0; i < ARRAY_LEN(around) && status == ST_OK; i++)
+		status = prepare_expression(handle, &guard, around[i][0], text, around[i][1], err);
 	sqlite3_close(handle);
 	return status;
 }

@@ -236,11 +236,12 @@ enum status prof_level_sort_load(struct prof_level_sort *sort, struct prof_inser
 		} else {
 			if (any)
 				status = put_row(rows, &sum, err);
+			if (status != ST_OK)
+				return status;
 			sum = *row;
 			any = true;
 		}
-		if (status == ST_OK)
-			status = fill_window(sort, run, err);
+		status = fill_window(sort, run, err);
 	}
 	if (status == ST_OK && any)
 		status = put_row(rows, &sum, err);

@@ -191,7 +191,8 @@ enum status prof__older_find(struct prof_db *db, struct err *err)
 	if (code == SQLITE_NOMEM)
 		return err_nomem(err);
 	db->older_views = sql.text;
-	return code == SQLITE_OK ? ST_OK : prof_sql_error(db->handle, code, err, db->path);
+	return code == SQLITE_OK ? prof__older_add_views(db, err)
+				 : prof_sql_error(db->handle, code, err, db->path);
 }
 
 enum status prof__older_add_views(struct prof_db *db, struct err *err)

@@ -297,14 +297,14 @@ static void measure_track(struct prof_timeline *t, struct prof_track *track)
 		"SELECT max(r.depth) FROM long_spans l JOIN span_rows r ON r.span_id = l.span_id "
 		"WHERE l.track_id = :id AND l.level = 12",
 	};
-	int64_t span_id, value = prof__timeline_number(
-				 t,
-				 "SELECT first_ns FROM zones WHERE kind = 0 AND track_id = :id "
-				 "ORDER BY first_ns LIMIT 1",
-				 track->track_id);
 	struct prof_timeline_row row;
+	int64_t value, span_id;
 	int below = INT_MAX;
 
+	value = prof__timeline_number(t,
+				      "SELECT first_ns FROM zones WHERE kind = 0 AND track_id = "
+				      ":id ORDER BY first_ns LIMIT 1",
+				      track->track_id);
 	track->first_ns = 0;
 	track->last_ns = -1;
 	if (value == IPS_NULL)
