@@ -318,8 +318,9 @@ enum status npz_writer_close(struct npz_writer *writer, enum status status)
 	if (status == ST_OK)
 		status = npz_put_directory(writer);
 	str_free(&writer->directory);
-	if (status == ST_OK)
-		return fs_writer_close(&writer->file, writer->err);
-	fs_writer_drop(&writer->file);
-	return status;
+	if (status != ST_OK) {
+		fs_writer_drop(&writer->file);
+		return status;
+	}
+	return fs_writer_close(&writer->file, writer->err);
 }

@@ -456,21 +456,21 @@ static enum status stack_arrays(struct outfeed_captures *captures, struct err *e
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+typedef enum status (*open_step)(struct outfeed_captures *captures, struct err *err);
+
 enum status outfeed_captures_open(struct outfeed_captures **out, struct prof_db *db,
 				  struct err *err)
 {
+	static const open_step steps[] = {read_index, stack_arrays, captures__names};
 	struct outfeed_captures *captures = mem_calloc(1, sizeof(*captures));
-	enum status status;
+	enum status status = ST_OK;
 
 	*out = NULL;
 	if (!captures)
 		return err_nomem(err);
 	captures->db = db;
-	status = read_index(captures, err);
-	if (status == ST_OK)
-		status = stack_arrays(captures, err);
-	if (status == ST_OK)
-		status = captures__names(captures, err);
+	for (size_t i = 0; i < ARRAY_LEN(steps) && status == ST_OK; i++)
+		status = steps[i](captures, err);
 	if (status != ST_OK) {
 		outfeed_captures_close(captures);
 		return status;

@@ -232,9 +232,7 @@ static enum status read_rules(struct outfeed_policy *out, const struct json_at *
 		struct outfeed_rule *rule = &out->rules[out->count++];
 
 		rule->every = 1;
-		status = json_object(&item, err);
-		if (status == ST_OK)
-			status = json_only_keys(&item, keys, ARRAY_LEN(keys), err);
+		status = json_only_keys(&item, keys, ARRAY_LEN(keys), err);
 		if (status == ST_OK && !json_child(&item, "tier", &value))
 			status = json_fail(&item, err, "tier: missing");
 		for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(RULE_KEYS); i++)

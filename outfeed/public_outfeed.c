@@ -205,25 +205,25 @@ static enum status release(struct ips_outfeed *outfeed, struct err *err)
 int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 		     const struct ips_outfeed_params *params, char *message, size_t size)
 {
+	struct ips_outfeed_params own = ips_outfeed_defaults();
 	struct err err = {ST_OK, ""};
-	enum status status = ST_OK;
 	struct ips_outfeed *outfeed;
+	enum status status;
 
 	if (!out)
 		return return_null("out", message, size);
 	*out = NULL;
+	if (params && copy_sized(&own, sizeof(own), params, params->size, "ips_outfeed_defaults",
+				 &err) != ST_OK)
+		return return_status(err.status, &err, message, size);
 	outfeed = mem_calloc(1, sizeof(*outfeed));
 	if (!outfeed)
 		return return_status(err_nomem(&err), &err, message, size);
-	outfeed->params = ips_outfeed_defaults();
+	outfeed->params = own;
 	outfeed->recording = recording;
 	pthread_mutex_init(&outfeed->settling, NULL);
 	pthread_mutex_init(&outfeed->lock, NULL);
-	if (params)
-		status = copy_sized(&outfeed->params, sizeof(*params), params, params->size,
-				    "ips_outfeed_defaults", &err);
-	if (status == ST_OK)
-		status = open_recorder(outfeed, &err);
+	status = open_recorder(outfeed, &err);
 	if (status == ST_OK) {
 		outfeed->params.capture = outfeed->params.health = NULL;
 		*out = outfeed;
