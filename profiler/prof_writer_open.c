@@ -197,11 +197,13 @@ static void start_loading(struct prof_writer *writer)
 {
 	struct err *err = &writer->err;
 
-	if (err_stuck(err) || prof_bulk_new(&writer->bulk, writer->db, err) != ST_OK ||
-	    !writer->bulk || prof_bulk_new(&writer->flow_bulk, writer->db, err) != ST_OK ||
-	    prof_level_sort_new(&writer->level_sort, sqlite3_db_filename(writer->db, NULL),
-				LEVEL_ROWS, err) != ST_OK)
+	if (prof__writer_ok(writer))
+		prof_bulk_new(&writer->bulk, writer->db, err);
+	if (!writer->bulk) /* after a failure, or if the pages have another form */
 		return;
+	if (prof_bulk_new(&writer->flow_bulk, writer->db, err) == ST_OK)
+		prof_level_sort_new(&writer->level_sort, sqlite3_db_filename(writer->db, NULL),
+				    LEVEL_ROWS, err);
 	/* Ends of spans that are loaded already. */
 	run(writer, "CREATE TEMP TABLE late_ends (span_id INTEGER PRIMARY KEY, "
 		    "dur_ns INTEGER NOT NULL)");
