@@ -279,9 +279,9 @@ struct prof_writer {
 	} gaps;
 	/*
 	 * The first failure; ST_OK until then, and never reset. Only the thread that owns the
-	 * writer reads and sets it. After a failure the functions with a struct prof_writer below
-	 * do nothing, or change only what is no longer written: whoever calls several of them
-	 * checks once, at the end.
+	 * writer reads and sets it. After a failure the functions with a struct prof_writer below,
+	 * but prof__writer_close(), do nothing, or change only what is no longer written: whoever
+	 * calls several of them checks once, at the end.
 	 */
 	struct err err;
 };

@@ -240,24 +240,31 @@ static uint64_t keep_text(struct prof_writer *writer, struct prof_lane *lane, co
 	return at;
 }
 
+/* Free the text that an argument of @type has on the heap if it is a long one. */
+static void free_text(uint64_t type, uint64_t bits)
+{
+	if (type == PROF_ARG_LONG_TEXT)
+		mem_free((void *)(uintptr_t)bits);
+}
+
 static void on_argument(struct prof_writer *writer, struct prof_lane *lane,
 			const struct ips_slot *slot)
 {
 	const bool of_instant = (slot->kind & 0xff) == IPS_EVENT_INSTANT_ARGUMENT;
 	const struct prof_ref owner = of_instant ? lane->instant : lane->target;
+	const uint64_t type = slot->kind >> PROF_KIND_BITS;
 	struct prof_arg *arg;
 
-	if (owner.value == 0) {
-		writer->dropped_here++;
+	writer->dropped_here += owner.value == 0;
+	if (owner.value == 0 || !PUSH(writer, lane->args)) {
+		free_text(type, slot->value);
 		return;
 	}
-	if (!PUSH(writer, lane->args))
-		return;
 	arg = &lane->args.items[lane->args.count - 1];
 	arg->owner = owner;
 	arg->of_instant = of_instant;
 	memcpy(&arg->name, &slot->site, sizeof(arg->name));
-	arg->type = slot->kind >> PROF_KIND_BITS;
+	arg->type = type;
 	arg->bits = slot->value;
 	if (arg->type == PROF_ARG_TEXT_TYPE)
 		arg->bits = slot->value == 0 ? PROF_NO_TEXT
@@ -408,8 +415,8 @@ void prof__lane_discard(struct prof_lane *lane)
 	while (lane->tail != published) {
 		const struct ips_slot *slot = &lane->ring.slots[lane->tail & lane->ring.mask];
 
-		if (is_argument(slot) && slot->kind >> PROF_KIND_BITS == PROF_ARG_LONG_TEXT)
-			mem_free((void *)(uintptr_t)slot->value);
+		if (is_argument(slot))
+			free_text(slot->kind >> PROF_KIND_BITS, slot->value);
 		lane->tail += slot_count(slot);
 	}
 	publish_consumed(lane);
@@ -613,10 +620,8 @@ static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64
 /* Free the long texts of arguments that are buffered. */
 static void free_texts(struct prof_lane *lane)
 {
-	for (size_t i = 0; i < lane->args.count; i++) {
-		if (lane->args.items[i].type == PROF_ARG_LONG_TEXT)
-			mem_free((void *)(uintptr_t)lane->args.items[i].bits);
-	}
+	for (size_t i = 0; i < lane->args.count; i++)
+		free_text(lane->args.items[i].type, lane->args.items[i].bits);
 }
 
 struct flow_key {

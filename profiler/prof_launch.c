@@ -251,7 +251,8 @@ static void link_all(struct linker *linker, size_t count, struct prof_insert *fl
 		run(linker, missed_sql);
 
 	statement = prepare(linker, flows_sql); /* the flows that are not put yet */
-	check(linker, sqlite3_bind_int64(statement, 1, linker->last_flow));
+	if (statement)
+		check(linker, sqlite3_bind_int64(statement, 1, linker->last_flow));
 	while (next(linker, statement))
 		put_flow(linker, sqlite3_column_int64(statement, 0),
 			 sqlite3_column_int64(statement, 1));

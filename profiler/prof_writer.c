@@ -501,7 +501,8 @@ static void work_round(struct ips_recording *recording, bool last, uint64_t *wor
 	drain_turns(recording, work);
 	if (wanted || !recording->params.alone)
 		drain_lanes(recording, work);
-	/* After a failure the queue is first stopped: threads that wait for room get the status. */
+	/* After a failure the queue stays full until it is stopped: whoever waits for room then gets
+	 * the status. */
 	if (rows && prof__writer_ok(writer))
 		drain_rows(recording, work);
 	if (wanted || commit_due(recording))
