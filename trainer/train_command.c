@@ -352,33 +352,27 @@ static enum status run_request(struct train_job *job, const struct request *requ
 			       struct err *err)
 {
 	char path[FS_PATH_SIZE];
-	enum status status;
 
 	if (request->list) {
-		status = run_example_list(stdout, err);
+		enum status status = run_example_list(stdout, err);
+
 		list_supported(stdout);
 		return status;
 	}
-	if (trains(request)) {
-		status = train_job_join(job, err);
-		if (status != ST_OK)
-			return status;
-	}
-	status = run_example_find(path, request->run_path, err);
-	if (status == ST_OK)
-		status = train_job_load(job, path, request->count, request->words, err);
-	if (status == ST_OK && trains(request))
-		status = train_job_check_launched(job, err);
-	status = train_ranks_agree(job->ranks, status, &job->others, err);
-	if (status != ST_OK)
-		return status;
+	if (trains(request) && train_job_join(job, err) != ST_OK)
+		return err->status;
+	if (run_example_find(path, request->run_path, err) == ST_OK &&
+	    train_job_load(job, path, request->count, request->words, err) == ST_OK &&
+	    trains(request))
+		train_job_check_launched(job, err);
+	if (train_ranks_agree(job->ranks, err->status, &job->others, err) != ST_OK)
+		return err->status;
 	if (request->help)
 		return print_help(job->plan.run, err);
 	if (request->print_run)
 		return print_run(job->plan.run, err);
-	status = train_job_prepare(job, err);
-	if (status != ST_OK || request->summary)
-		return status;
+	if (train_job_prepare(job, err) != ST_OK || request->summary)
+		return err->status;
 	training = 1;
 	return train_job_run(job, err);
 }
@@ -434,10 +428,11 @@ int train_command(int argc, char **argv)
 	job.command = request.command;
 	job.screen.log = stderr;
 	job.generated = stdout;
-	if (status == ST_OK && trains(&request))
-		catch_signals();
-	if (status == ST_OK)
+	if (status == ST_OK) {
+		if (trains(&request))
+			catch_signals();
 		status = run_request(&job, &request, &err);
+	}
 	/* Print before this rank ends, since the launcher may kill all ranks once one has
 	 * failed. */
 	if (status != ST_OK)

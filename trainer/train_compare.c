@@ -145,30 +145,30 @@ static void train_row(struct figures *out, const struct compare_line *line, cons
 {
 	struct err err = {ST_OK, ""};
 	struct train_job job;
-	enum status status;
+	const struct plan_run *plan = &job.plan;
 
 	train_job_init(&job, NULL, true);
-	status = parse_run(&job.plan.run, line, row, &err);
-	if (status == ST_OK)
-		status = callbacks_load(&job.callbacks, job.plan.run, &err);
-	if (status == ST_OK)
-		status = train_job_prepare(&job, &err);
-	if (status == ST_OK)
-		status = train_job_run(&job, &err);
+	if (parse_run(&job.plan.run, line, row, &err) == ST_OK &&
+	    callbacks_load(&job.callbacks, plan->run, &err) == ST_OK &&
+	    train_job_prepare(&job, &err) == ST_OK)
+		train_job_run(&job, &err);
 	*out = (struct figures){.host_ns = job.result.step_ns, .ipu_ns = NAN};
-	/* Cut the error at the first semicolon: details follow, such as the largest variables. */
-	if (status != ST_OK)
+	if (err_stuck(&err)) {
+		/* Details follow the first semicolon, such as the largest variables: omit them. */
 		str_copy(out->reason, min(sizeof(out->reason), strcspn(err.text, ";") + 1),
 			 err.text);
-	for (int i = 0; status == ST_OK && i < job.plan.model->param_count; i++)
-		out->params += (int64_t)job.plan.model->params[i].count;
-	for (int i = 0; status == ST_OK && i < job.plan.model->layer_count; i++)
-		out->flops += model_layer_flops(job.plan.model, i, job.plan.run->data.batch_size);
+		goto end;
+	}
+	for (int i = 0; i < plan->model->param_count; i++)
+		out->params += (int64_t)plan->model->params[i].count;
+	for (int i = 0; i < plan->model->layer_count; i++)
+		out->flops += model_layer_flops(plan->model, i, plan->run->data.batch_size);
 	/* The device's part only: a few steps do not show what the host adds to an execution. */
-	if (status == ST_OK && job.plan.device)
-		out->ipu_ns = (double)job.plan.device->timeline[IPS_TRAIN]->cycles /
-			      (double)job.plan.layout->accumulation /
-			      job.plan.device->target.clock_hz * 1e9;
+	if (plan->device)
+		out->ipu_ns = (double)plan->device->timeline[IPS_TRAIN]->cycles /
+			      (double)plan->layout->accumulation / plan->device->target.clock_hz *
+			      1e9;
+end:
 	train_job_free(&job);
 }
 

@@ -137,12 +137,10 @@ const struct run_checks train_run_checks = {
 enum status train_job_load(struct train_job *job, const char *path, int count, char **words,
 			   struct err *err)
 {
-	enum status status =
-		run_file_load(&job->plan.run, path, count, words, &train_run_checks, err);
-
-	if (status == ST_OK)
-		status = run_check_compile(job->plan.run, err);
-	return status == ST_OK ? callbacks_load(&job->callbacks, job->plan.run, err) : status;
+	if (run_file_load(&job->plan.run, path, count, words, &train_run_checks, err) != ST_OK ||
+	    run_check_compile(job->plan.run, err) != ST_OK)
+		return err->status;
+	return callbacks_load(&job->callbacks, job->plan.run, err);
 }
 
 static void add_notice(void *user, const char *text)
@@ -159,34 +157,20 @@ static void print_progress(void *user, int64_t done, int64_t files)
 	train_screen_decoded(&job->screen, done, files);
 }
 
-static enum status open_data(struct train_job *job, struct err *err)
-{
-	struct dataset_params params = train_data_params(job->plan.run);
-
-	/* A backup must not go on with other images. */
-	params.identify = callbacks_backup(&job->callbacks) || job->plan.run->fit.resume;
-	params.notice = add_notice;
-	params.progress = print_progress;
-	params.user = job;
-	return dataset_open(&job->train_set, &job->test_set, &params, err);
-}
-
 /* All ranks use rank 0's options: launchers do not hand the environment on to other machines. */
 static enum status read_options(struct train_job *job, struct err *err)
 {
 	const char *own = ranks_rank(job->ranks) == 0 ? getenv("POPLAR_ENGINE_OPTIONS") : NULL;
 	char *text = own ? mem_strdup(own) : NULL;
 	size_t length = text ? strlen(text) + 1 : 0;
-	enum status status = agree(job, own && !text ? err_nomem(err) : ST_OK, err);
 
-	if (status == ST_OK)
-		status = train_ranks_share_bytes(job->ranks, &text, &length, err);
-	if (status == ST_OK)
-		status = train_options_parse(&job->options, text, err);
+	if (agree(job, own && !text ? err_nomem(err) : ST_OK, err) == ST_OK &&
+	    train_ranks_share_bytes(job->ranks, &text, &length, err) == ST_OK)
+		train_options_parse(&job->options, text, err);
 	mem_free(text);
-	if (status == ST_OK && job->options.notes)
+	if (job->options.notes)
 		str_add(&job->notices, job->options.notes);
-	return status;
+	return err->status;
 }
 
 static enum status write_json_files(struct train_job *job, struct err *err)
@@ -194,26 +178,23 @@ static enum status write_json_files(struct train_job *job, struct err *err)
 	const struct run_data data = train_data_of(&job->train_set, &job->test_set);
 	struct str of_data = {0};
 	char *text;
-	enum status status = run_file_text(&text, job->plan.run, err);
 
-	if (status != ST_OK)
-		return status;
+	if (run_file_text(&text, job->plan.run, err) != ST_OK)
+		return err->status;
 	run_data_write(&of_data, &data);
-	status = train_auto_write_framework(job->directory, job->plan.model->name, err);
-	if (status == ST_OK)
-		status = train_auto_write_app(job->directory, text, err);
-	if (status == ST_OK && ips_meta_set(job->recording, "run", text) != 0)
-		status = err_set(err, ST_FAILED, "%s: recording the run file failed",
-				 job->directory);
-	if (status == ST_OK &&
-	    (of_data.failed || ips_meta_set(job->recording, "data", str_peek(&of_data)) != 0))
-		status = err_set(err, ST_FAILED, "%s: recording the data's shape failed",
-				 job->directory);
+	if (train_auto_write_framework(job->directory, job->plan.model->name, err) != ST_OK ||
+	    train_auto_write_app(job->directory, text, err) != ST_OK)
+		goto end;
+	if (ips_meta_set(job->recording, "run", text) != 0)
+		err_set(err, ST_FAILED, "%s: recording the run file failed", job->directory);
+	else if (of_data.failed || ips_meta_set(job->recording, "data", str_peek(&of_data)) != 0)
+		err_set(err, ST_FAILED, "%s: recording the data's shape failed", job->directory);
+	else if (job->options.text)
+		ips_meta_set(job->recording, "engine_options", job->options.text);
+end:
 	str_free(&of_data);
 	cJSON_free(text);
-	if (status == ST_OK && job->options.text)
-		ips_meta_set(job->recording, "engine_options", job->options.text);
-	return status;
+	return err->status;
 }
 
 /* Create the report's directory: the job's on rank 0; the other ranks' are inside it. */
@@ -353,32 +334,32 @@ static enum status check_saved(const char *path, const cJSON *model, struct err 
 static enum status check_files(struct train_job *job, struct err *err)
 {
 	const struct run_file *run = job->plan.run;
-	enum status status = ST_OK;
+	const char *output = run->predict.wanted ? run->predict.output : NULL;
 
-	if (run->weights.load)
-		status = model_weights_open(&job->weights, run->weights.load, err);
-	if (status == ST_OK && ranks_rank(job->ranks) == 0)
-		status = train_backup_check(run, err);
-	if (status == ST_OK)
-		status = check_saved(run->weights.save, NULL, err);
-	if (status == ST_OK)
-		status = check_saved(run->weights.save_model, run->model, err);
-	if (status == ST_OK && run->predict.wanted && run->predict.output)
-		status = fs_check_write(run->predict.output, err);
-	return status;
+	if (run->weights.load && model_weights_open(&job->weights, run->weights.load, err) != ST_OK)
+		return err->status;
+	if (ranks_rank(job->ranks) == 0 && train_backup_check(run, err) != ST_OK)
+		return err->status;
+	if (check_saved(run->weights.save, NULL, err) != ST_OK ||
+	    check_saved(run->weights.save_model, run->model, err) != ST_OK)
+		return err->status;
+	return output ? fs_check_write(output, err) : ST_OK;
 }
 
-/* Reject a replica that does not exist: its report would be empty. */
-static enum status check_replica(const struct train_job *job, struct err *err)
+/* Reject a replica that does not exist, whose report would be empty, and a directory that cannot
+ * be made. */
+static enum status check_report(const struct train_job *job, struct err *err)
 {
 	const int64_t replica = job->options.replica_to_profile;
 
-	if (!job->options.any || replica < job->plan.layout->replicas)
+	if (!job->options.any)
 		return ST_OK;
-	return err_set(err, ST_INVALID,
-		       "POPLAR_ENGINE_OPTIONS: profiler.replicaToProfile: there is no replica "
-		       "%lld (the run has %d, from 0)",
-		       (long long)replica, job->plan.layout->replicas);
+	if (replica >= job->plan.layout->replicas)
+		return err_set(err, ST_INVALID,
+			       "POPLAR_ENGINE_OPTIONS: profiler.replicaToProfile: there is no "
+			       "replica %lld (the run has %d, from 0)",
+			       (long long)replica, job->plan.layout->replicas);
+	return ranks_rank(job->ranks) == 0 ? train_auto_check(&job->options, err) : ST_OK;
 }
 
 /* Check an Embedding's inputs: a number without a row would make the training compute NaN. */
@@ -423,49 +404,49 @@ static enum status check_rows(const struct train_job *job, struct err *err)
 	const bool tests = run->evaluate.wanted || run->fit.validation || run->predict.wanted;
 	const struct model *model = job->plan.model;
 	const struct model_part *part;
-	enum status status = ST_OK;
 
-	for (int i = 0; i < model->layer_count && status == ST_OK; i++) {
+	for (int i = 0; i < model->layer_count; i++) {
 		if (!model_layer_looks_up(model, i, &part))
 			continue;
-		if (run->fit.wanted)
-			status = check_rows_of(job, &job->train_set, i, part, err);
-		if (status == ST_OK && tests)
-			status = check_rows_of(job, &job->test_set, i, part, err);
+		if (run->fit.wanted && check_rows_of(job, &job->train_set, i, part, err) != ST_OK)
+			return err->status;
+		if (tests && check_rows_of(job, &job->test_set, i, part, err) != ST_OK)
+			return err->status;
 	}
-	return status;
+	return ST_OK;
+}
+
+/* Open what the run needs and check it, as far as a rank can without the others. */
+static enum status open_run(struct train_job *job, struct err *err)
+{
+	struct plan_run *plan = &job->plan;
+	struct dataset_params params = train_data_params(plan->run);
+	struct run_data data;
+
+	/* A backup must not go on with other images. */
+	params.identify = callbacks_backup(&job->callbacks) || plan->run->fit.resume;
+	params.notice = add_notice;
+	params.progress = print_progress;
+	params.user = job;
+	if (read_options(job, err) != ST_OK || check_files(job, err) != ST_OK ||
+	    dataset_open(&job->train_set, &job->test_set, &params, err) != ST_OK)
+		return err->status;
+	data = train_data_of(&job->train_set, &job->test_set);
+	if (plan_run_build(plan, &data, false, err) != ST_OK || check_rows(job, err) != ST_OK ||
+	    train_generate_check(plan->run, plan->model, &job->train_set, err) != ST_OK ||
+	    check_report(job, err) != ST_OK)
+		return err->status;
+	return check_ranks(job, err);
 }
 
 enum status train_job_prepare(struct train_job *job, struct err *err)
 {
-	enum status status = read_options(job, err);
-	struct run_data data;
-
-	if (status == ST_OK)
-		status = check_files(job, err);
-	if (status == ST_OK)
-		status = open_data(job, err);
-	data = train_data_of(&job->train_set, &job->test_set);
-	if (status == ST_OK)
-		status = plan_run_build(&job->plan, &data, false, err);
-	if (status == ST_OK)
-		status = check_rows(job, err);
-	if (status == ST_OK)
-		status = train_generate_check(job->plan.run, job->plan.model, &job->train_set, err);
-	if (status == ST_OK)
-		status = check_replica(job, err);
-	if (status == ST_OK && job->options.any && ranks_rank(job->ranks) == 0)
-		status = train_auto_check(&job->options, err);
-	if (status == ST_OK)
-		status = check_ranks(job, err);
-	status = agree(job, status, err);
-	if (status == ST_OK)
-		status = check_same(job, err);
-	if (status == ST_OK)
-		status = train_ranks_clock(job->ranks, &job->clock, err);
-	if (status == ST_OK)
-		ranks_watch(job->ranks, job->plan.run->distribution.timeout_s);
-	return status != ST_OK || !job->screen.out ? status : print_run(job, err);
+	err_start(err, err);
+	if (agree(job, open_run(job, err), err) != ST_OK || check_same(job, err) != ST_OK ||
+	    train_ranks_clock(job->ranks, &job->clock, err) != ST_OK)
+		return err->status;
+	ranks_watch(job->ranks, job->plan.run->distribution.timeout_s);
+	return job->screen.out ? print_run(job, err) : ST_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -556,48 +537,6 @@ static void print_compile(struct train_job *job, int step)
 		train_screen_compile(&job->screen, job->plan.model->name, step);
 }
 
-static enum status compile(struct train_job *job, struct err *err)
-{
-	struct train_session_params params = {
-		.plan = &job->plan,
-		.train_set = &job->train_set,
-		.test_set = &job->test_set,
-	};
-	const struct run_data data = train_data_of(&job->train_set, &job->test_set);
-	enum status status;
-
-	print_compile(job, 0);
-	status = open_report(job, err);
-	if (status != ST_OK)
-		return status;
-	announce(job);
-	print_compile(job, 2);
-	params.recording = job->recording;
-	params.values = train_values_of(job->plan.run, &job->callbacks, job->keep_outfeeds);
-	params.screen = &job->screen;
-	params.ranks = job->ranks;
-	params.broken = job->broken;
-	if (job->options.execution_profile)
-		params.trace_executions = job->options.execution_profile_program_run_count;
-	params.report = !job->recording ? NULL : job->directory;
-	status = plan_run_compile(&job->plan, &data, err);
-	if (status == ST_OK)
-		status = train_session_new(&job->session, &params, err);
-	if (status != ST_OK)
-		return status;
-	write_compiled(job);
-	status = check_memory(job, err);
-	if (status != ST_OK)
-		return status;
-	if (job->session->device)
-		train_announce_device(&job->screen.announce, job->session->device,
-				      job->plan.layout);
-	print_compile(job, 3);
-	print_compile(job, 4);
-	print_forecast(job);
-	return ST_OK;
-}
-
 /* Load the file's weights into all replicas. */
 static enum status load_weights(struct train_job *job, struct err *err)
 {
@@ -622,6 +561,44 @@ static enum status load_weights(struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
+/* Open the report and make a session that is ready to train. */
+static enum status compile(struct train_job *job, struct err *err)
+{
+	struct train_session_params params = {
+		.plan = &job->plan,
+		.train_set = &job->train_set,
+		.test_set = &job->test_set,
+	};
+	const struct run_data data = train_data_of(&job->train_set, &job->test_set);
+
+	print_compile(job, 0);
+	if (open_report(job, err) != ST_OK)
+		return err->status;
+	announce(job);
+	print_compile(job, 2);
+	params.recording = job->recording;
+	params.values = train_values_of(job->plan.run, &job->callbacks, job->keep_outfeeds);
+	params.screen = &job->screen;
+	params.ranks = job->ranks;
+	params.broken = job->broken;
+	if (job->options.execution_profile)
+		params.trace_executions = job->options.execution_profile_program_run_count;
+	params.report = !job->recording ? NULL : job->directory;
+	if (plan_run_compile(&job->plan, &data, err) != ST_OK ||
+	    train_session_new(&job->session, &params, err) != ST_OK)
+		return err->status;
+	write_compiled(job);
+	if (check_memory(job, err) != ST_OK)
+		return err->status;
+	if (job->session->device)
+		train_announce_device(&job->screen.announce, job->session->device,
+				      job->plan.layout);
+	print_compile(job, 3);
+	print_compile(job, 4);
+	print_forecast(job);
+	return load_weights(job, err);
+}
+
 static enum status train(struct train_job *job, struct err *err)
 {
 	const struct train_fit_params params = {
@@ -633,18 +610,17 @@ static enum status train(struct train_job *job, struct err *err)
 	};
 	const struct run_file *run = job->plan.run;
 	const float *weights = job->session->replica[0].weights;
-	enum status status = train_fit(&params, &job->result, err);
 
-	if (ranks_rank(job->ranks) > 0)
-		return status;
-	if (status == ST_OK && run->weights.save)
-		status = keras_save_weights(job->plan.model, weights, run->weights.save, err);
-	if (status == ST_OK && run->weights.save_model)
-		status = keras_save_model(job->plan.model, run->model, weights,
-					  run->weights.save_model, err);
-	if (status == ST_OK)
-		train_backup_finish(&job->callbacks);
-	return status;
+	if (train_fit(&params, &job->result, err) != ST_OK || ranks_rank(job->ranks) > 0)
+		return err->status;
+	if (run->weights.save &&
+	    keras_save_weights(job->plan.model, weights, run->weights.save, err) != ST_OK)
+		return err->status;
+	if (run->weights.save_model && keras_save_model(job->plan.model, run->model, weights,
+							run->weights.save_model, err) != ST_OK)
+		return err->status;
+	train_backup_finish(&job->callbacks);
+	return ST_OK;
 }
 
 /* Print the digest of the weights, however the run ended: equal digests mean equal weights. If
@@ -742,8 +718,6 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	enum status status = compile(job, err);
 	bool begun, together, early;
 
-	if (status == ST_OK)
-		status = load_weights(job, err);
 	if (job->session)
 		status = train_ranks_fail_together(job->session, status, err);
 	if (status == ST_OK)

@@ -45,7 +45,6 @@ static enum status open_job(struct ips_trainer *trainer, const char *run_path, i
 {
 	char **copy = mem_calloc((size_t)count + 1, sizeof(*copy));
 	struct str command = {0};
-	enum status status;
 
 	str_addf(&command, "ips_trainer_open %s", run_path);
 	for (int i = 0; i < count; i++)
@@ -58,11 +57,11 @@ static enum status open_job(struct ips_trainer *trainer, const char *run_path, i
 	}
 	for (int i = 0; i < count; i++)
 		copy[i] = words[i];
-	status = train_job_load(&trainer->job, run_path, count, copy, err);
+	if (train_job_load(&trainer->job, run_path, count, copy, err) == ST_OK &&
+	    train_job_check_launched(&trainer->job, err) == ST_OK)
+		train_job_prepare(&trainer->job, err);
 	mem_free(copy);
-	if (status == ST_OK)
-		status = train_job_check_launched(&trainer->job, err);
-	return status == ST_OK ? train_job_prepare(&trainer->job, err) : status;
+	return err->status;
 }
 
 int ips_trainer_open(struct ips_trainer **out, const char *run_path, int count, char *const words[],
@@ -220,7 +219,6 @@ int ips_trainer_dequeue(struct ips_trainer *trainer, const char *queue,
 	const struct outfeed_array *arrays = NULL;
 	struct outfeed_queue *found;
 	struct err err = {ST_OK, ""};
-	enum status status;
 
 	if (!out || !count)
 		return public_null(!out ? "out" : "count", message, message_size);
@@ -228,15 +226,12 @@ int ips_trainer_dequeue(struct ips_trainer *trainer, const char *queue,
 	*count = 0;
 	if (!trainer || !queue)
 		return public_null(!trainer ? "trainer" : "queue", message, message_size);
-	status = find_queue(trainer, queue, &found, &err);
-	if (status == ST_OK)
-		status = outfeed_dequeue(found, pthread_equal(trainer->thread, pthread_self()) != 0,
-					 &arrays, count, &err);
-	if (status == ST_OK)
-		status = show_arrays(trainer, arrays, *count, &err);
-	if (status == ST_OK)
+	if (find_queue(trainer, queue, &found, &err) == ST_OK &&
+	    outfeed_dequeue(found, pthread_equal(trainer->thread, pthread_self()) != 0, &arrays,
+			    count, &err) == ST_OK &&
+	    show_arrays(trainer, arrays, *count, &err) == ST_OK)
 		*out = trainer->arrays;
 	else
 		*count = 0;
-	return public_status(status, &err, message, message_size);
+	return public_status(err.status, &err, message, message_size);
 }
