@@ -147,14 +147,12 @@ static enum status new_pool(struct train_session *session, struct err *err)
 	unsigned threads =
 		session->run->host.threads > 0 ? (unsigned)session->run->host.threads : processors;
 	const unsigned workers = (unsigned)session->worker_count;
-	enum status status = ST_OK;
 
 	session->oversubscribed = workers > processors || threads > processors;
-	if (session->run->host.products == RUN_PRODUCTS_OPENBLAS)
-		status = kernel_openblas_open((int)max(threads, workers), err);
-	return status == ST_OK
-		       ? pool_new(&session->pool, threads > workers ? threads - workers : 0, err)
-		       : status;
+	if (session->run->host.products == RUN_PRODUCTS_OPENBLAS &&
+	    kernel_openblas_open((int)max(threads, workers), err) != ST_OK)
+		return err->status;
+	return pool_new(&session->pool, threads > workers ? threads - workers : 0, err);
 }
 
 static enum status new_barriers(struct train_session *session, struct err *err)
@@ -185,17 +183,13 @@ bool train_session_fits(const struct train_session *session)
 
 static enum status build_session(struct train_session *session, struct err *err)
 {
-	const struct run_layout *layout = session->layout;
-	enum status status = name_figures(session, err);
-
-	session->sharded = status == ST_OK &&
-			   train_shard_wanted(session->ranks, session->run, &session->optimizer);
-	if (status == ST_OK)
-		status = train_tensors_plan(session, session->recording != NULL, err);
-	if (status != ST_OK)
-		return status;
+	if (name_figures(session, err) != ST_OK)
+		return err->status;
+	session->sharded = train_shard_wanted(session->ranks, session->run, &session->optimizer);
+	if (train_tensors_plan(session, session->recording != NULL, err) != ST_OK)
+		return err->status;
 	train_ranks_share(session);
-	session->workers_per_replica = layout->ipus_used;
+	session->workers_per_replica = session->layout->ipus_used;
 	session->worker_count = session->replicas * session->workers_per_replica;
 	session->replica =
 		arena_alloc(&session->arena, (size_t)session->replicas, sizeof(*session->replica));
@@ -203,33 +197,25 @@ static enum status build_session(struct train_session *session, struct err *err)
 				      sizeof(*session->worker));
 	if (!session->replica || !session->worker)
 		return err_nomem(err);
-	status = new_pool(session, err);
-	if (status == ST_OK && !train_session_fits(session)) {
+	if (new_pool(session, err) != ST_OK)
+		return err->status;
+	if (!train_session_fits(session)) {
 		/* It will not run, so allocate nothing for it. */
 		session->worker_count = 0;
 		return train_record_start(session, err);
 	}
-	if (status == ST_OK)
-		status = check_memory(session, err);
-	if (status == ST_OK)
-		status = new_barriers(session, err);
-	for (int r = 0; r < session->replicas && status == ST_OK; r++)
-		status = train_replica_init(session, r, err);
-	if (status == ST_OK)
-		status = train_ranks_new(session, err);
-	if (status == ST_OK)
-		status = train_health_read(session, err);
-	if (status == ST_OK)
-		status = train_outfeed_new(session, err);
-	if (status == ST_OK)
-		status = train_health_new(session, err);
-	if (status != ST_OK)
-		return status;
+	if (check_memory(session, err) != ST_OK || new_barriers(session, err) != ST_OK)
+		return err->status;
+	for (int r = 0; r < session->replicas; r++)
+		if (train_replica_init(session, r, err) != ST_OK)
+			return err->status;
+	if (train_ranks_new(session, err) != ST_OK || train_health_read(session, err) != ST_OK ||
+	    train_outfeed_new(session, err) != ST_OK || train_health_new(session, err) != ST_OK)
+		return err->status;
 	init_workers(session);
-	status = train_record_start(session, err);
-	if (status == ST_OK)
-		status = start_threads(session, err);
-	return status;
+	if (train_record_start(session, err) != ST_OK)
+		return err->status;
+	return start_threads(session, err);
 }
 
 enum status train_session_new(struct train_session **out, const struct train_session_params *params,

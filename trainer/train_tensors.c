@@ -418,7 +418,6 @@ static enum status add_watches(struct train_session *session, struct err *err)
 {
 	const struct run_queues *plan = &session->outfeed_plan;
 	struct train_tensors *tensors = &session->tensors;
-	enum status status = ST_OK;
 
 	tensors->used = arena_alloc(&session->arena, (size_t)tensors->policy.count + 1,
 				    sizeof(*tensors->used));
@@ -439,12 +438,12 @@ static enum status add_watches(struct train_session *session, struct err *err)
 			session->taps[i] |=
 				tier == OUTFEED_HEALTH ? STAGE_LOOK | STAGE_ABS_MAX : STAGE_LOOK;
 	}
-	status = watch_scores(session, err);
-	if (status == ST_OK)
-		status = watch_tokens(session, err);
-	for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
-		status = watch_variable(session, p, err);
-	return status;
+	if (watch_scores(session, err) != ST_OK || watch_tokens(session, err) != ST_OK)
+		return err->status;
+	for (int p = session->model->param_count - 1; p >= 0; p--)
+		if (watch_variable(session, p, err) != ST_OK)
+			return err->status;
+	return ST_OK;
 }
 
 /* ---- the plan -------------------------------------------------------------------------------- */
@@ -467,7 +466,6 @@ enum status train_tensors_plan(struct train_session *session, bool recorded, str
 	const size_t variables = 3 + (size_t)optimizer_slots(&session->optimizer);
 	struct run_queues *plan = &session->outfeed_plan;
 	struct train_tensors *tensors = &session->tensors;
-	enum status status;
 
 	session->taps = arena_alloc(&session->arena, (size_t)model->layer_count + 1,
 				    sizeof(*session->taps));
@@ -475,15 +473,12 @@ enum status train_tensors_plan(struct train_session *session, bool recorded, str
 		return err_nomem(err);
 	if (session->layout->steps_per_epoch == 0)
 		return ST_OK;
-	status = run_queues_plan(plan, &session->arena, session->run, model, session->layout, err);
-	if (status == ST_OK)
-		status = run_queues_check(plan, session->run, model, err);
-	if (status == ST_OK)
-		status = outfeed_policy_read(&tensors->policy, &capture, err);
-	if (status == ST_OK)
-		status = describe_model(session, err);
-	if (status != ST_OK)
-		return status;
+	if (run_queues_plan(plan, &session->arena, session->run, model, session->layout, err) !=
+		    ST_OK ||
+	    run_queues_check(plan, session->run, model, err) != ST_OK ||
+	    outfeed_policy_read(&tensors->policy, &capture, err) != ST_OK ||
+	    describe_model(session, err) != ST_OK)
+		return err->status;
 	tensors->policy.watched =
 		session->run->health.wanted ? watched[session->run->health.watch] : 0;
 	tensors->items = arena_alloc(&session->arena,

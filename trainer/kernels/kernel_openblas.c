@@ -124,10 +124,11 @@ enum status kernel_openblas_open(int threads, struct err *err)
 {
 	enum status status = openblas.library ? ST_OK : load(threads, err);
 
-	if (status == ST_OK && threads > openblas.threads && openblas.memory_alloc &&
-	    openblas.memory_free)
+	if (status != ST_OK || threads <= openblas.threads)
+		return status;
+	if (openblas.memory_alloc && openblas.memory_free)
 		status = allocate_buffers(threads, err);
-	if (status == ST_OK && threads > openblas.threads)
+	if (status == ST_OK)
 		openblas.threads = threads;
 	return status;
 }
