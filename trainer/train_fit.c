@@ -236,17 +236,15 @@ static void append_outputs(struct predictions *out, const struct train_phase *ph
 static enum status execute_all(struct train_phase *phase, int64_t steps, int64_t epoch,
 			       const char *what, struct predictions *out, struct err *err)
 {
-	enum status status = ST_OK;
-
-	for (int64_t i = 0; status == ST_OK && i < steps / phase->program->steps_per_execution;
-	     i++) {
-		status = train_phase_execute(phase, epoch, err);
-		if (status == ST_OK && out)
+	for (int64_t i = 0; i < steps / phase->program->steps_per_execution; i++) {
+		if (train_phase_execute(phase, epoch, err) != ST_OK)
+			return err->status;
+		if (out)
 			append_outputs(out, phase);
-		if (status == ST_OK && train_session_interrupted(phase->session))
-			status = err_set(err, ST_INTERRUPTED, "interrupted in the %s", what);
+		if (train_session_interrupted(phase->session))
+			return err_set(err, ST_INTERRUPTED, "interrupted in the %s", what);
 	}
-	return status;
+	return ST_OK;
 }
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
@@ -314,27 +312,24 @@ static void run_executions(struct fit *fit, int64_t epoch)
 }
 
 /* Evaluate the whole test set. @screen NULL: print nothing. */
-static enum status run_test(struct train_session *session, int64_t epoch,
-			    struct train_screen *screen, double *device_step_ns, struct err *err)
+static void run_test(struct train_session *session, int64_t epoch, struct train_screen *screen,
+		     double *device_step_ns, struct err *err)
 {
 	struct train_phase *phase;
-	enum status status = train_phase_new(&phase, session, IPS_EVALUATE, screen, err);
 
-	if (status != ST_OK)
-		return status;
+	if (train_phase_new(&phase, session, IPS_EVALUATE, screen, err) != ST_OK)
+		return;
 	train_phase_begin(phase);
-	status =
-		execute_all(phase, session->layout->evaluate_steps, epoch, "evaluation", NULL, err);
+	execute_all(phase, session->layout->evaluate_steps, epoch, "evaluation", NULL, err);
 	train_phase_record(phase, epoch);
 	*device_step_ns = train_phase_device_step_ns(phase);
 	train_phase_free(phase);
-	return status;
 }
 
 static enum status generate(const struct train_fit_params *params, struct err *err)
 {
-	if (!params->session->run->generate.wanted || !params->generated)
-		return ST_OK;
+	if (err_stuck(err) || !params->session->run->generate.wanted || !params->generated)
+		return err->status;
 	return train_generate(params->generated, params->session, err);
 }
 
@@ -416,11 +411,13 @@ static void call_epoch(struct fit *fit, int64_t epoch)
 	backup(fit, epoch + 1, 0);
 }
 
-static enum status run_fit(const struct train_fit_params *params, struct train_result *result,
-			   struct err *err)
+static void run_fit(const struct train_fit_params *params, struct train_result *result,
+		    struct err *err)
 {
 	struct fit fit;
 
+	if (!params->session->run->fit.wanted)
+		return;
 	fit_init(&fit, params, result, err);
 	if (!err_stuck(err))
 		begin_fit(&fit);
@@ -438,7 +435,6 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 	train_backup_close(&fit.backup);
 	mem_free(fit.weights);
 	arena_fini(&fit.arena);
-	return err->status;
 }
 
 /* ---- predict --------------------------------------------------------------------------------- */
@@ -518,31 +514,30 @@ static enum status save_predictions(const struct predictions *predictions,
 
 /* Run predict and write to the run file's predict.output (NULL: do not write) the array
  * "predictions" [items, output], or with several outputs one array named after each, items in the
- * set's order. @items receives their number. */
-static enum status predict(struct train_session *session, struct train_screen *screen,
-			   int64_t *items, struct err *err)
+ * set's order. */
+static void predict(const struct train_fit_params *params, struct train_result *out,
+		    struct err *err)
 {
 	static const struct train_figures none = {0, NULL, NULL};
+	struct train_session *session = params->session;
 	const struct run_layout *layout = session->layout;
 	struct predictions predictions;
 	struct train_phase *phase;
-	enum status status = train_phase_new(&phase, session, IPS_PREDICT, screen, err);
 
-	*items = 0;
-	if (status != ST_OK)
-		return status;
-	status = predictions_new(&predictions, session, err);
-	train_screen_evaluate(screen, IPS_PREDICT, layout->predict_steps * layout->replicas, &none);
-	if (status == ST_OK)
-		status = execute_all(phase, layout->predict_steps, IPS_NULL, "prediction",
-				     &predictions, err);
-	train_screen_end(screen, train_phase_device_step_ns(phase));
-	if (status == ST_OK)
-		status = save_predictions(&predictions, session, err);
-	*items = predictions.items;
+	if (err_stuck(err) || !session->run->predict.wanted ||
+	    train_phase_new(&phase, session, IPS_PREDICT, params->screen, err) != ST_OK)
+		return;
+	train_screen_evaluate(params->screen, IPS_PREDICT, layout->predict_steps * layout->replicas,
+			      &none);
+	if (predictions_new(&predictions, session, err) == ST_OK)
+		execute_all(phase, layout->predict_steps, IPS_NULL, "prediction", &predictions,
+			    err);
+	train_screen_end(params->screen, train_phase_device_step_ns(phase));
+	if (!err_stuck(err))
+		save_predictions(&predictions, session, err);
+	out->predicted = predictions.items;
 	mem_free(predictions.values);
 	train_phase_free(phase);
-	return status;
 }
 
 /* ---- the whole run --------------------------------------------------------------------------- */
@@ -560,46 +555,41 @@ static void print_bits(const struct train_session *session, FILE *out)
 		session->program[IPS_EVALUATE].figures.values[0] / M_LN2);
 }
 
-static enum status evaluate(const struct train_fit_params *params, struct train_result *out,
-			    struct err *err)
+static void evaluate(const struct train_fit_params *params, struct train_result *out,
+		     struct err *err)
 {
 	struct train_session *session = params->session;
 	const struct train_figures *figures = &session->program[IPS_EVALUATE].figures;
 	double step_ns = NAN;
-	enum status status;
 
+	if (err_stuck(err) || !session->run->evaluate.wanted)
+		return;
 	train_screen_evaluate(params->screen, IPS_EVALUATE,
 			      session->layout->evaluate_steps * session->layout->replicas, figures);
-	status = run_test(session, IPS_NULL, params->screen, &step_ns, err);
+	run_test(session, IPS_NULL, params->screen, &step_ns, err);
 	train_screen_end(params->screen, step_ns);
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err))
+		return;
 	out->evaluate_loss = figures->values[0];
 	if (params->screen->out) {
 		train_screen_figures(params->screen->out, figures);
 		fprintf(params->screen->out, "\n");
 		print_bits(session, params->screen->out);
 	}
-	return ST_OK;
 }
 
 enum status train_fit(const struct train_fit_params *params, struct train_result *out,
 		      struct err *err)
 {
-	const struct run_file *run = params->session->run;
-	enum status status = ST_OK;
 	struct err own;
 
 	err = err_start(err, &own);
 	*out = (struct train_result){.loss = NAN, .evaluate_loss = NAN, .step_ns = NAN};
-	if (run->fit.wanted)
-		status = run_fit(params, out, err);
-	if (status == ST_OK && run->evaluate.wanted)
-		status = evaluate(params, out, err);
-	if (status == ST_OK && run->predict.wanted)
-		status = predict(params->session, params->screen, &out->predicted, err);
-	if (status == ST_OK)
-		status = generate(params, err);
-	out->interrupted = status == ST_INTERRUPTED;
-	return status;
+	/* A step returns at once if the run file does not want it, or after a failure. */
+	run_fit(params, out, err);
+	evaluate(params, out, err);
+	predict(params, out, err);
+	generate(params, err);
+	out->interrupted = err->status == ST_INTERRUPTED;
+	return err->status;
 }

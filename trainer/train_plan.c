@@ -123,7 +123,7 @@ static enum status forecast_report(double *bytes, const struct plan_run *plan, s
 }
 
 /* Prepare one batch after another for INPUT_NS, as the run would, without a feed thread. */
-static enum status prepare(double *us, struct dataset_feed *feed, float *inputs)
+static void prepare(double *us, struct dataset_feed *feed, float *inputs)
 {
 	const uint64_t begin = clock_ns();
 	struct targets targets;
@@ -135,7 +135,6 @@ static enum status prepare(double *us, struct dataset_feed *feed, float *inputs)
 		steps++;
 	} while (clock_ns() - begin < INPUT_NS);
 	*us = (double)(clock_ns() - begin) / 1e3 / (double)steps;
-	return ST_OK;
 }
 
 static enum status measure_input(double *us, const struct run_file *run, struct err *err)
@@ -150,26 +149,25 @@ static enum status measure_input(double *us, const struct run_file *run, struct 
 						  .threads = (unsigned)run->host.threads};
 	struct dataset_feed *feed = NULL;
 	float *inputs = NULL;
-	enum status status = dataset_open(&train, &test, &params, err);
 
-	if (status != ST_OK)
-		return status;
+	if (dataset_open(&train, &test, &params, err) != ST_OK)
+		return err->status;
 	if (train.count < run->data.batch_size)
-		status = err_set(err, ST_INVALID,
-				 "--measure-input: the %lld training items do not fill a batch",
-				 (long long)train.count);
-	if (status == ST_OK)
-		status = dataset_feed_new(&feed, &feed_params, err);
-	if (status == ST_OK)
+		err_set(err, ST_INVALID,
+			"--measure-input: the %lld training items do not fill a batch",
+			(long long)train.count);
+	else if (dataset_feed_new(&feed, &feed_params, err) == ST_OK)
 		inputs = mem_calloc((size_t)run->data.batch_size,
 				    dataset_item_floats(&train) * sizeof(*inputs));
-	if (status == ST_OK)
-		status = inputs ? prepare(us, feed, inputs) : err_nomem(err);
+	if (inputs)
+		prepare(us, feed, inputs);
+	else if (!err_stuck(err))
+		err_nomem(err);
 	mem_free(inputs);
 	dataset_feed_free(feed);
 	dataset_close(&train);
 	dataset_close(&test);
-	return status;
+	return err->status;
 }
 
 const struct plan_trainer train_plan = {.checks = &train_run_checks,
