@@ -138,6 +138,7 @@ static void format_value(const cJSON *value, char out[64])
 	cJSON_free(text);
 }
 
+/* Reject the backup of another run: @there describes the run that made it. */
 static enum status compare_run(const struct train_backup *backup, const char *there,
 			       struct err *err)
 {
@@ -145,25 +146,25 @@ static enum status compare_run(const struct train_backup *backup, const char *th
 	cJSON *saved = NULL, *wanted = NULL;
 	struct str path = {0};
 	char before[64], now[64];
-	enum status status = json_parse(&saved, there, strlen(there), backup->path, err);
 
-	if (status == ST_OK)
-		status =
-			json_parse(&wanted, backup->identity, strlen(backup->identity), "run", err);
+	if (json_parse(&saved, there, strlen(there), backup->path, err) != ST_OK ||
+	    json_parse(&wanted, backup->identity, strlen(backup->identity), "run", err) != ST_OK)
+		goto end;
 	a = saved;
 	b = wanted;
-	if (status == ST_OK && find_difference(&a, &b, &path)) {
+	if (find_difference(&a, &b, &path)) {
 		format_value(a, before);
 		format_value(b, now);
-		status = err_set(err, ST_INVALID,
-				 "%s: is the backup of another run: %s is %s there, %s here; use "
-				 "another backup_dir, or delete the backup",
-				 backup->path, str_peek(&path), before, now);
+		err_set(err, ST_INVALID,
+			"%s: is the backup of another run: %s is %s there, %s here; use another "
+			"backup_dir, or delete the backup",
+			backup->path, str_peek(&path), before, now);
 	}
+end:
 	str_free(&path);
 	cJSON_Delete(saved);
 	cJSON_Delete(wanted);
-	return status;
+	return err->status;
 }
 
 /* ---- saved state ----------------------------------------------------------------------------- */
@@ -338,13 +339,12 @@ enum status train_backup_check(const struct run_file *run, struct err *err)
 static enum status prepare_folder(struct train_backup *backup, struct err *err)
 {
 	const char *folder = backup->wanted->folder;
-	enum status status = fs_make_dirs(folder, err);
 
-	if (status == ST_OK && !fs_path(backup->target, "%s/" BACKUP_FILE, folder))
-		status = err_set(err, ST_LIMIT, "%s: the path is too long", folder);
-	if (status == ST_OK)
-		status = fs_check_write(backup->target, err);
-	return status == ST_OK ? ST_OK : err_prefix(err, "BackupAndRestore");
+	if (fs_make_dirs(folder, err) != ST_OK)
+		return err->status;
+	if (!fs_path(backup->target, "%s/" BACKUP_FILE, folder))
+		return err_set(err, ST_LIMIT, "%s: the path is too long", folder);
+	return fs_check_write(backup->target, err);
 }
 
 /* Record in the report which one it continues: that of the same rank if the earlier run had @ranks
@@ -379,48 +379,54 @@ static void print_part(const struct train_backup *backup, FILE *out, const char 
 		report);
 }
 
-static enum status read_session(struct train_backup *backup, struct train_screen *screen,
-				struct err *err)
+/* Restore the session from the file's @length bytes. */
+static void read_session(struct train_backup *backup, size_t length, struct train_screen *screen,
+			 struct err *err)
 {
 	struct train_session *session = backup->session;
-	const char *identity = snapshot_text(backup->from, "run", NULL);
-	const char *report = snapshot_text(backup->from, "report", NULL);
+	const char *identity, *report;
 	int64_t ranks = 1;
 
+	if (snapshot_parse(&backup->from, backup->path, backup->bytes, length, err) != ST_OK)
+		return;
+	identity = snapshot_text(backup->from, "run", NULL);
+	report = snapshot_text(backup->from, "report", NULL);
 	snapshot_integer(backup->from, "ranks", &ranks, 1, INT32_MAX);
 	if (err_stuck(err) || compare_run(backup, identity, err) != ST_OK)
-		return err->status;
+		return;
 	sync_session(backup, backup->from);
 	sync_replicas(backup, backup->from);
 	if (err_stuck(err))
-		return err->status;
-	if (backup->steps % session->layout->steps_per_execution != 0)
-		return err_set(err, ST_INVALID,
-			       "%s: was made after %" PRId64 " steps of an epoch, between two "
-			       "executions; compile.steps_per_execution must divide that",
-			       backup->path, backup->steps);
+		return;
+	if (backup->steps % session->layout->steps_per_execution != 0) {
+		err_set(err, ST_INVALID,
+			"%s: was made after %" PRId64 " steps of an epoch, between two executions; "
+			"compile.steps_per_execution must divide that",
+			backup->path, backup->steps);
+		return;
+	}
 	session->part++;
 	backup->last = session->steps[IPS_TRAIN];
 	record_part(backup, report, ranks);
 	if (screen->out)
 		print_part(backup, screen->out, report);
-	return ST_OK;
 }
 
 /* On rank 0: read the file to resume from, if any, into backup->bytes. */
-static enum status find_backup(struct train_backup *backup, size_t *length, struct err *err)
+static void find_backup(struct train_backup *backup, size_t *length, struct err *err)
 {
 	const char *resume = backup->session->run->fit.resume;
-	enum status status = backup->wanted ? prepare_folder(backup, err) : ST_OK;
 
-	if (status != ST_OK)
-		return status;
+	if (backup->wanted && prepare_folder(backup, err) != ST_OK) {
+		err_prefix(err, "BackupAndRestore");
+		return;
+	}
 	/* Prefer the run's own backup: it is later, since the run resumed from the other one. */
 	if (backup->wanted && fs_exists(backup->target))
 		str_copy(backup->path, sizeof(backup->path), backup->target);
 	else if (!resume || !backup_path(backup->path, resume))
-		return ST_OK;
-	return fs_read(backup->path, SIZE_MAX / 2, &backup->bytes, length, err);
+		return;
+	fs_read(backup->path, SIZE_MAX / 2, &backup->bytes, length, err);
 }
 
 enum status train_backup_open(struct train_backup *out, struct train_session *session,
@@ -428,7 +434,6 @@ enum status train_backup_open(struct train_backup *out, struct train_session *se
 			      struct train_screen *screen, struct err *err)
 {
 	struct ranks *ranks = session->ranks;
-	enum status status;
 	size_t length = 0;
 
 	*out = (struct train_backup){.session = session,
@@ -438,22 +443,17 @@ enum status train_backup_open(struct train_backup *out, struct train_session *se
 				     .epoch = 1};
 	if (!out->wanted && !session->run->fit.resume)
 		return ST_OK;
-	status = describe_run(&out->identity, session, callbacks, err);
-	if (status == ST_OK && ranks_rank(ranks) == 0)
-		status = find_backup(out, &length, err);
+	if (describe_run(&out->identity, session, callbacks, err) == ST_OK &&
+	    ranks_rank(ranks) == 0)
+		find_backup(out, &length, err);
 	/* All ranks resume from the same backup, or none does. */
-	status = train_ranks_fail_together(session, status, err);
-	if (status != ST_OK)
-		return status;
-	status = train_ranks_share_bytes(ranks, &out->bytes, &length, err);
-	if (status == ST_OK && out->bytes) {
-		if (ranks_rank(ranks) > 0)
-			str_copy(out->path, sizeof(out->path), BACKUP_FILE);
-		status = snapshot_parse(&out->from, out->path, out->bytes, length, err);
-		if (status == ST_OK)
-			status = read_session(out, screen, err);
-	}
-	return train_ranks_fail_together(session, status, err);
+	if (train_ranks_fail_together(session, err->status, err) != ST_OK)
+		return err->status;
+	if (ranks_rank(ranks) > 0)
+		str_copy(out->path, sizeof(out->path), BACKUP_FILE);
+	if (train_ranks_share_bytes(ranks, &out->bytes, &length, err) == ST_OK && out->bytes)
+		read_session(out, length, screen, err);
+	return train_ranks_fail_together(session, err->status, err);
 }
 
 enum status train_backup_restore(struct train_backup *backup, struct train_phase *phase,
@@ -508,19 +508,18 @@ static enum status write_backup(struct train_backup *backup, struct train_phase 
 static enum status send_replicas(struct train_backup *backup, struct err *err)
 {
 	struct snapshot *snapshot;
-	enum status status = snapshot_create_part(&snapshot, err), sent;
 	const void *part = NULL;
 	size_t bytes = 0;
 
-	if (status == ST_OK) {
+	if (snapshot_create_part(&snapshot, err) == ST_OK) {
 		sync_replicas(backup, snapshot);
 		part = snapshot_part(snapshot, &bytes);
-		status = snapshot_err(snapshot)->status;
 	}
-	sent = train_ranks_collect(backup->session->ranks, part, bytes, NULL, NULL,
-				   status == ST_OK ? err : NULL);
+	/* The first failure sticks; rank 0 still waits for this part. */
+	train_ranks_collect(backup->session->ranks, part, bytes, NULL, NULL,
+			    err_stuck(err) ? NULL : err);
 	snapshot_close(snapshot);
-	return status == ST_OK ? sent : status;
+	return err->status;
 }
 
 enum status train_backup_write(struct train_backup *backup, struct train_phase *phase,
