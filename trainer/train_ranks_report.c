@@ -133,7 +133,7 @@ static void begin_reading(struct transfer *transfer)
 }
 
 /* Copy @rank's database to rank 0. */
-static enum status fetch(struct transfer *transfer, int rank, int64_t bytes)
+static void fetch(struct transfer *transfer, int rank, int64_t bytes)
 {
 	const bool writes = ranks_rank(transfer->ranks) == 0;
 
@@ -150,7 +150,7 @@ static enum status fetch(struct transfer *transfer, int rank, int64_t bytes)
 		fs_writer_drop(&transfer->writer);
 	if (transfer->file)
 		fclose(transfer->file);
-	return agree(transfer);
+	agree(transfer);
 }
 
 /* Copy to rank 0 the databases that it does not see. */
@@ -162,26 +162,24 @@ static enum status fetch_unseen(struct ranks *ranks, const char *directory, stru
 	struct survey survey = {.directory = directory, .rank = 1, .bytes = bytes};
 	struct file_identity mine = {0};
 	char path[FS_PATH_SIZE];
-	enum status status;
+	enum status status =
+		!bytes || !transfer ? err_nomem(err) : database_path(path, directory, 0, err);
 
-	status = !bytes || !transfer ? err_nomem(err) : database_path(path, directory, 0, err);
-	status = train_ranks_agree(ranks, status, NULL, err);
-	if (status == ST_OK)
-		status = train_ranks_agree(ranks, identify(path, &mine, err), NULL, err);
-	if (status == ST_OK)
-		status = train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey, err);
-	if (status == ST_OK) {
-		ranks_broadcast(ranks, 0, bytes, (size_t)count * sizeof(*bytes));
-		transfer->ranks = ranks;
-		transfer->directory = directory;
-		transfer->err = err;
-	}
-	for (int r = 1; r < count && status == ST_OK; r++)
+	if (train_ranks_agree(ranks, status, NULL, err) != ST_OK ||
+	    train_ranks_agree(ranks, identify(path, &mine, err), NULL, err) != ST_OK ||
+	    train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey, err) != ST_OK)
+		goto end;
+	ranks_broadcast(ranks, 0, bytes, (size_t)count * sizeof(*bytes));
+	transfer->ranks = ranks;
+	transfer->directory = directory;
+	transfer->err = err;
+	for (int r = 1; r < count && !err_stuck(err); r++)
 		if (bytes[r] > 0)
-			status = fetch(transfer, r, bytes[r]);
+			fetch(transfer, r, bytes[r]);
+end:
 	mem_free(bytes);
 	mem_free(transfer);
-	return status;
+	return err->status;
 }
 
 /* ---- merging --------------------------------------------------------------------------------- */
@@ -191,33 +189,30 @@ enum status train_ranks_report(struct ranks *ranks, const char *directory, const
 {
 	const struct prof_merge_params params = {.command = command};
 	const size_t count = (size_t)ranks_count(ranks);
-	enum status status = fetch_unseen(ranks, directory, err);
 	struct prof_merge_source *sources;
 	char(*paths)[FS_PATH_SIZE];
 	struct fs_writer writer;
 
-	if (status != ST_OK || ranks_rank(ranks) > 0)
-		return status;
+	if (fetch_unseen(ranks, directory, err) != ST_OK || ranks_rank(ranks) > 0)
+		return err->status;
 	if (!fs_path(out, "%s/ranks.db", directory))
 		return err_set(err, ST_INVALID, "%s: the path is too long", directory);
 	sources = mem_calloc(count, sizeof(*sources));
 	paths = mem_calloc(count, sizeof(*paths));
 	if (!sources || !paths)
-		status = err_nomem(err);
-	for (size_t r = 0; r < count && status == ST_OK; r++) {
-		status = database_path(paths[r], directory, (int)r, err);
+		err_nomem(err);
+	for (size_t r = 0; r < count && !err_stuck(err); r++) {
+		database_path(paths[r], directory, (int)r, err);
 		sources[r].path = paths[r];
 	}
-	if (status == ST_OK)
-		status = fs_writer_open(&writer, out, err);
-	if (status == ST_OK) {
-		status = prof_merge(writer.temporary, sources, count, &params, err);
-		if (status == ST_OK)
-			status = fs_writer_close(&writer, err);
-		else
-			fs_writer_drop(&writer);
-	}
+	if (err_stuck(err) || fs_writer_open(&writer, out, err) != ST_OK)
+		goto end;
+	if (prof_merge(writer.temporary, sources, count, &params, err) == ST_OK)
+		fs_writer_close(&writer, err);
+	else
+		fs_writer_drop(&writer);
+end:
 	mem_free(sources);
 	mem_free(paths);
-	return status;
+	return err->status;
 }

@@ -135,11 +135,16 @@ static bool in_path(const char *program)
 	return false;
 }
 
-/* With --dry-run the line may be for another machine, so no launcher needs to be in PATH. */
-static enum status find_launcher(const char **program, const struct line *line, struct err *err)
+/* Find ipu-train and the launcher. With --dry-run the line may be for another machine, so no
+ * launcher needs to be in PATH. */
+static enum status find_programs(char trainer[FS_PATH_SIZE], const char **program,
+				 const struct line *line, struct err *err)
 {
 	const struct launcher *launcher = &launchers[line->mpi];
 
+	if (!fs_beside_program(trainer, "ipu-train"))
+		return err_set(err, ST_FAILED,
+			       "ipu-train is not in ipu-run's folder: install it again");
 	for (size_t i = 0; i < ARRAY_LEN(launcher->programs); i++) {
 		*program = launcher->programs[i];
 		if (in_path(*program))
@@ -264,22 +269,15 @@ static int run_command(int argc, char **argv)
 	char trainer[FS_PATH_SIZE], **rest = NULL;
 	const char *program = NULL;
 	struct err err = {ST_OK, ""};
-	enum status status;
 	int count = 0;
 
 	if (argc > 1 && argv[1][0] == '-' && cli_standard(&COMMAND, argc, argv, stdout))
 		return 0;
-	status = read_line(&line, argc, argv, &rest, &count, &err);
-	if (status == ST_OK)
-		status = check(&line, &err);
-	if (status == ST_OK && !fs_beside_program(trainer, "ipu-train"))
-		status = err_set(&err, ST_FAILED,
-				 "ipu-train is not in ipu-run's folder: install it again");
-	if (status == ST_OK)
-		status = find_launcher(&program, &line, &err);
-	if (status == ST_OK)
-		status = run(&line, program, trainer, rest, count, &err);
-	return status == ST_OK ? 0 : cli_fail(&COMMAND, &err);
+	if (read_line(&line, argc, argv, &rest, &count, &err) != ST_OK ||
+	    check(&line, &err) != ST_OK || find_programs(trainer, &program, &line, &err) != ST_OK ||
+	    run(&line, program, trainer, rest, count, &err) != ST_OK)
+		return cli_fail(&COMMAND, &err);
+	return 0;
 }
 
 int main(int argc, char **argv)
