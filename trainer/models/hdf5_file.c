@@ -219,16 +219,19 @@ enum status hdf5_text(const struct hdf5 *file, const char *path, const char *key
 	const char *text;
 
 	*out = NULL;
-	if (status == ST_OK && a.count != 1)
+	if (status != ST_OK)
+		goto end;
+	if (a.count != 1) {
 		status = hdf5_read_failed(file, path, "a text has to be one", err);
-	if (status == ST_OK) {
-		text = hdf5_attribute_text(&a, 0, &length);
-		*out = length < HDF5_TEXT_MOST ? mem_calloc(length + 1, 1) : NULL;
-		if (*out && length)
-			memcpy(*out, text, length);
-		else if (!*out)
-			status = err_nomem(err);
+		goto end;
 	}
+	text = hdf5_attribute_text(&a, 0, &length);
+	*out = length < HDF5_TEXT_MOST ? mem_calloc(length + 1, 1) : NULL;
+	if (*out && length)
+		memcpy(*out, text, length);
+	else if (!*out)
+		status = err_nomem(err);
+end:
 	hdf5_attribute_close(&a);
 	return status;
 }
@@ -425,15 +428,17 @@ enum status hdf5_read(const struct hdf5 *file, const char *path, float *out, siz
 	struct hdf5_shape shape;
 	enum status status = hdf5_array_open(file, path, &a, &shape, err);
 
-	if (status == ST_OK && H5Sget_simple_extent_npoints(a.space) != (hssize_t)count)
+	if (status != ST_OK)
+		goto end;
+	if (H5Sget_simple_extent_npoints(a.space) != (hssize_t)count)
 		status = hdf5_read_failed(file, path, "has another number of values", err);
-	if (status == ST_OK &&
-	    H5Dread(a.id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
+	else if (H5Dread(a.id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
 		status = hdf5_read_failed(
 			file, path,
 			"its values cannot be read: the file is truncated, damaged "
 			"or packed by an unknown filter",
 			err);
+end:
 	hdf5_array_close(&a);
 	return status;
 }

@@ -190,23 +190,23 @@ void keras_file_close(struct keras_file *file)
 
 enum status keras_file_try(struct keras_file *file, struct err *err)
 {
-	enum status status = ST_OK;
 	size_t length = file->length;
 	char *hdf5 = file->bytes;
+	struct err own;
 
+	err = err_start(err, &own);
 	if (file->hdf5)
 		return ST_OK;
 	if (file->kind == KERAS_ARCHIVE)
-		status = read_member(file, "model.weights.h5", &hdf5, &length, err);
-	if (status == ST_OK)
-		status = keras_hdf5_try(file->path, hdf5, length, err);
-	if (status == ST_OK) {
-		file->hdf5 = hdf5;
-		file->hdf5_length = length;
-	} else if (hdf5 != file->bytes) {
-		mem_free(hdf5);
+		read_member(file, "model.weights.h5", &hdf5, &length, err);
+	if (err_stuck(err) || keras_hdf5_try(file->path, hdf5, length, err) != ST_OK) {
+		if (hdf5 != file->bytes)
+			mem_free(hdf5);
+		return err->status;
 	}
-	return status;
+	file->hdf5 = hdf5;
+	file->hdf5_length = length;
+	return ST_OK;
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -231,9 +231,10 @@ static void replace_code(char *text, size_t length)
 enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *err)
 {
 	char name[FS_PATH_SIZE + 32], *text = NULL;
-	enum status status = ST_OK;
 	size_t length = 0;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = NULL;
 	if (file->kind == KERAS_TEXT && file->length > JSON_FILE_LIMIT)
 		return err_set(err, ST_LIMIT, "%s: larger than the limit of %u bytes", file->path,
@@ -246,34 +247,32 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 		struct dataset_zip zip = zip_of(file);
 
 		/* A truncated one, without a central directory at its end, is reported as such. */
-		status = dataset__zip_open(&zip, err);
-		if (status != ST_OK)
-			return status;
+		if (dataset__zip_open(&zip, err) != ST_OK)
+			return err->status;
 		return err_set(err, ST_UNSUPPORTED,
 			       "%s: is a zip archive without a Keras model (an .npz?): give a "
 			       ".keras, .h5 or to_json() file, and arrays as weights.load",
 			       file->path);
 	}
-	if (file->kind == KERAS_ARCHIVE) {
-		status = read_member(file, "config.json", &text, &length, err);
-	} else {
-		status = keras_file_try(file, err);
-		if (status == ST_OK)
-			status = keras_hdf5_config(&text, file->path, file->hdf5, file->hdf5_length,
-						   err);
-		length = text ? strlen(text) : 0;
-	}
+	if (file->kind == KERAS_ARCHIVE)
+		read_member(file, "config.json", &text, &length, err);
+	else if (keras_file_try(file, err) == ST_OK &&
+		 keras_hdf5_config(&text, file->path, file->hdf5, file->hdf5_length, err) == ST_OK)
+		length = strlen(text);
+	if (err_stuck(err))
+		goto end;
 	snprintf(name, sizeof(name), "%.*s: %s", DATASET_PATH_SHOWN, file->path,
 		 file->kind == KERAS_ARCHIVE ? "config.json" : "model_config");
-	if (status == ST_OK && length > JSON_FILE_LIMIT)
-		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %u bytes", name,
-				 JSON_FILE_LIMIT);
-	if (status == ST_OK) {
-		replace_code(text, length);
-		status = json_parse(out, text, length, name, err);
+	if (length > JSON_FILE_LIMIT) {
+		err_set(err, ST_LIMIT, "%s: larger than the limit of %u bytes", name,
+			JSON_FILE_LIMIT);
+		goto end;
 	}
+	replace_code(text, length);
+	json_parse(out, text, length, name, err);
+end:
 	mem_free(text);
-	return status;
+	return err->status;
 }
 
 enum status keras_file_json(cJSON **out, const char *path, struct err *err)

@@ -102,16 +102,13 @@ static enum status write_archive(const char *path, const char *config, const cha
 	static const char metadata[] =
 		"{\"keras_version\": \"3.0.0\", \"date_saved\": \"1980-01-01@00:00:00\"}";
 	struct npz_writer writer;
-	enum status status = npz_writer_open(&writer, path, err);
 
-	if (status != ST_OK)
-		return status;
-	status = npz_writer_file(&writer, "metadata.json", metadata, strlen(metadata));
-	if (status == ST_OK)
-		status = npz_writer_file(&writer, "config.json", config, strlen(config));
-	if (status == ST_OK)
-		status = npz_writer_file(&writer, "model.weights.h5", weights, length);
-	return npz_writer_close(&writer, status);
+	if (npz_writer_open(&writer, path, err) != ST_OK)
+		return err->status;
+	if (npz_writer_file(&writer, "metadata.json", metadata, strlen(metadata)) == ST_OK &&
+	    npz_writer_file(&writer, "config.json", config, strlen(config)) == ST_OK)
+		npz_writer_file(&writer, "model.weights.h5", weights, length);
+	return npz_writer_close(&writer, err->status);
 }
 
 enum status keras_save_model(const struct model *model, const cJSON *json, const float *weights,
@@ -120,14 +117,16 @@ enum status keras_save_model(const struct model *model, const cJSON *json, const
 	const bool keras = ends_with(path, ".keras");
 	char *bytes = NULL, *config = NULL;
 	size_t length = 0;
-	enum status status = keras_save_check(path, json, err);
+	enum status status;
+	struct err own;
 
-	if (status == ST_OK)
-		status = config_text(&config, model, json, err);
-	if (status == ST_OK)
-		status = keras_hdf5_write(&bytes, &length, model, weights,
-					  keras ? KERAS_LAYOUT_3 : KERAS_LAYOUT_2,
-					  keras ? NULL : config, path, err);
+	err = err_start(err, &own);
+	if (keras_save_check(path, json, err) != ST_OK ||
+	    config_text(&config, model, json, err) != ST_OK)
+		return err->status;
+	status = keras_hdf5_write(&bytes, &length, model, weights,
+				  keras ? KERAS_LAYOUT_3 : KERAS_LAYOUT_2, keras ? NULL : config,
+				  path, err);
 	if (status == ST_OK)
 		status = keras ? write_archive(path, config, bytes, length, err)
 			       : fs_write(path, bytes, length, err);
