@@ -92,12 +92,9 @@ enum status train_auto_directory(const struct train_options *options, char direc
 {
 	const char *parent = options->directory;
 	size_t missing = auto_missing(parent);
-	enum status status = fs_make_dirs(parent, err);
 
 	directory[0] = '\0';
-	if (status == ST_OK)
-		status = auto_make(parent, directory, err);
-	if (status == ST_OK)
+	if (fs_make_dirs(parent, err) == ST_OK && auto_make(parent, directory, err) == ST_OK)
 		return ST_OK;
 
 	auto_remove(parent, missing);
@@ -169,6 +166,8 @@ enum status train_auto_write_framework(const char *directory, const char *cluste
 	enum status status;
 	struct jsonw w;
 
+	if (!fs_path(path, "%s/framework.json", directory))
+		return err_set(err, ST_INVALID, "%s: the path is too long", directory);
 	if (uname(&name))
 		(void)0; /* the values stay empty; the keys are written anyway */
 	snprintf(ghz, sizeof(ghz), "%.2f", auto_cpu_ghz());
@@ -190,9 +189,6 @@ enum status train_auto_write_framework(const char *directory, const char *cluste
 	jsonw_end_object(&w);
 	jsonw_end_object(&w);
 	status = jsonw_end(&w, err);
-
-	if (status == ST_OK && !fs_path(path, "%s/framework.json", directory))
-		status = err_set(err, ST_INVALID, "%s: the path is too long", directory);
 	if (status == ST_OK)
 		status = fs_write(path, text.text, text.length, err);
 	str_free(&text);

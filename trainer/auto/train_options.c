@@ -464,30 +464,23 @@ static void options_defaults(struct train_options *out)
 enum status train_options_parse(struct train_options *out, const char *text, struct err *err)
 {
 	struct option_value values[OPTION_COUNT] = {{0}};
-	enum status status;
+	struct err own;
 	cJSON *root;
 
+	err = err_start(err, &own);
 	options_defaults(out);
 	if (!text || !text[strspn(text, " \t\r\n")])
 		return ST_OK;
 
-	status = json_parse(&root, text, strlen(text), VARIABLE, err);
-	if (status != ST_OK)
-		return status;
-	status = options_read(root, values, err);
-	if (status == ST_OK)
-		status = options_store(out, values, err);
-	if (status == ST_OK)
-		status = options_write(out, values, err);
-	if (status == ST_OK)
-		status = options_note(out, values, err);
-	cJSON_Delete(root);
-
-	if (status != ST_OK) {
+	if (json_parse(&root, text, strlen(text), VARIABLE, err) != ST_OK)
+		return err->status;
+	if (options_read(root, values, err) != ST_OK || options_store(out, values, err) != ST_OK ||
+	    options_write(out, values, err) != ST_OK || options_note(out, values, err) != ST_OK) {
 		train_options_free(out);
 		options_defaults(out);
 	}
-	return status;
+	cJSON_Delete(root);
+	return err->status;
 }
 
 void train_options_free(struct train_options *options)

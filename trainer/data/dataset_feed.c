@@ -715,8 +715,16 @@ static bool feed_new_takers(struct dataset_feed *feed)
 	return feed->takers != NULL;
 }
 
-static enum status feed_start(struct dataset_feed *feed, struct err *err)
+/* Make the order and the memory, check the classes, and start the thread. */
+static enum status feed_start(struct dataset_feed *feed, const struct dataset_order_params *order,
+			      struct err *err)
 {
+	if (dataset_order_new(&feed->order, order, err) != ST_OK)
+		return err->status;
+	if (!feed_new_places(feed) || !feed_new_takers(feed))
+		return err_nomem(err);
+	if (feed->params.class_weights && check_classes(feed, err) != ST_OK)
+		return err->status;
 	if (pthread_mutex_init(&feed->lock, NULL) != 0)
 		return err_set(err, ST_FAILED, "data.prefetch: cannot make a lock");
 	/* Without attributes these cannot fail on Linux. */
@@ -728,10 +736,9 @@ static enum status feed_start(struct dataset_feed *feed, struct err *err)
 	if (feed->params.set->decoder) {
 		const unsigned threads =
 			feed->params.threads ? feed->params.threads : pool_processors();
-		enum status status = pool_new(&feed->pool, threads - 1, err);
 
-		if (status != ST_OK)
-			return status;
+		if (pool_new(&feed->pool, threads - 1, err) != ST_OK)
+			return err->status;
 	}
 	if (thread_start(&feed->thread, feed_main, feed) != 0)
 		return err_set(err, ST_FAILED, "data.prefetch: cannot start a thread");
@@ -749,8 +756,9 @@ enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_fee
 						   .partial = params->partial,
 						   .pad = params->pad};
 	struct dataset_feed *feed = mem_calloc(1, sizeof(*feed));
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	assert(params->replicas > 0 && params->depth >= 0 && params->first_step >= 0);
 	assert(!params->class_weights || !params->no_targets);
 	assert(!params->class_weights || !params->set->part_count || params->weigh_parts);
@@ -763,16 +771,9 @@ enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_fee
 	feed->kind = dataset_targets(params->set);
 	feed->input_floats = dataset_item_floats(params->set);
 	feed->target_values = (size_t)feed->kind.width;
-	status = dataset_order_new(&feed->order, &order, err);
-	if (status == ST_OK && (!feed_new_places(feed) || !feed_new_takers(feed)))
-		status = err_nomem(err);
-	if (status == ST_OK && params->class_weights)
-		status = check_classes(feed, err);
-	if (status == ST_OK)
-		status = feed_start(feed, err);
-	if (status != ST_OK) {
+	if (feed_start(feed, &order, err) != ST_OK) {
 		dataset_feed_free(feed);
-		return status;
+		return err->status;
 	}
 	*out = feed;
 	return ST_OK;

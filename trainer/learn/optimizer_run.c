@@ -225,16 +225,17 @@ static const struct optimizer_work {
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* Cut @whole into pieces as equal as cache lines allow, by the parameters' sizes only. */
-static enum status range_cut(struct optimizer_range **out, size_t *capacity, size_t *count,
-			     struct optimizer_range whole, struct err *err)
+/* Cut @whole into pieces as equal as cache lines allow, by the parameters' sizes only. Does
+ * nothing after a failure. */
+static void range_cut(struct optimizer_range **out, size_t *capacity, size_t *count,
+		      struct optimizer_range whole, struct err *err)
 {
 	size_t pieces = (whole.count + OPTIMIZER_PIECE - 1) / OPTIMIZER_PIECE;
 	size_t length = pieces ? model_align((whole.count + pieces - 1) / pieces) : 0;
 
-	if (mem_grow(out, capacity, *count + pieces, sizeof(**out)) != 0)
-		return err_nomem(err);
-	for (size_t done = 0; done < whole.count; done += length) {
+	if (!err_stuck(err) && mem_grow(out, capacity, *count + pieces, sizeof(**out)) != 0)
+		err_nomem(err);
+	for (size_t done = 0; done < whole.count && !err_stuck(err); done += length) {
 		size_t left = whole.count - done;
 
 		(*out)[(*count)++] = (struct optimizer_range){.first = whole.first + done,
@@ -242,7 +243,6 @@ static enum status range_cut(struct optimizer_range **out, size_t *capacity, siz
 							      .kept = whole.first + done,
 							      .param = whole.param};
 	}
-	return ST_OK;
 }
 
 enum status optimizer_ranges_new(struct optimizer_range **out, size_t *count,
@@ -251,12 +251,13 @@ enum status optimizer_ranges_new(struct optimizer_range **out, size_t *count,
 {
 	const bool joins = !optimizer_needs_norms(optimizer);
 	struct optimizer_range whole = {0};
-	enum status status = ST_OK;
 	size_t capacity = 0;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = NULL;
 	*count = 0;
-	for (int i = 0; i < model->param_count && status == ST_OK; i++) {
+	for (int i = 0; i < model->param_count; i++) {
 		const struct model_param *param = &model->params[i];
 
 		if (!param->trainable || param->layer < first_layer ||
@@ -266,19 +267,18 @@ enum status optimizer_ranges_new(struct optimizer_range **out, size_t *count,
 			whole.count += param->count;
 			continue;
 		}
-		status = range_cut(out, &capacity, count, whole, err);
+		range_cut(out, &capacity, count, whole, err);
 		whole = (struct optimizer_range){param->offset, param->count, .param = i};
 	}
-	if (status == ST_OK)
-		status = range_cut(out, &capacity, count, whole, err);
-	if (status == ST_OK && *count > INT_MAX)
-		status = err_set(err, ST_LIMIT, "more parameters than can be counted");
-	if (status != ST_OK || !*count) {
+	range_cut(out, &capacity, count, whole, err);
+	if (*count > INT_MAX && !err_stuck(err))
+		err_set(err, ST_LIMIT, "more parameters than can be counted");
+	if (err_stuck(err) || !*count) {
 		mem_free(*out);
 		*out = NULL;
 		*count = 0;
 	}
-	return status;
+	return err->status;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
