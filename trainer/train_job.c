@@ -236,14 +236,12 @@ static enum status open_report(struct train_job *job, struct err *err)
 {
 	struct ips_recording_params params;
 	char path[FS_PATH_SIZE], message[ERR_TEXT_SIZE];
-	enum status status;
 	int failed;
 
 	if (!job->options.any)
 		return ST_OK;
-	status = make_directory(job, err);
-	if (status != ST_OK)
-		return status;
+	if (make_directory(job, err) != ST_OK)
+		return err->status;
 	if (!fs_path(path, "%s/profile.db", job->directory))
 		return err_set(err, ST_INVALID, "%s: the path is too long", job->directory);
 	ips_recording_params_defaults(&params);
@@ -546,13 +544,12 @@ static enum status load_weights(struct train_job *job, struct err *err)
 	if (!path)
 		return ST_OK;
 	for (int r = 0; r < job->session->replicas; r++) {
-		enum status status = model_weights_read(
-			job->plan.model, job->session->replica[r].weights, &job->weights,
-			job->plan.run->weights.by_name, &loaded, err);
+		struct train_replica *replica = &job->session->replica[r];
 
-		if (status != ST_OK)
-			return status;
-		train_replica_round(job->session, &job->session->replica[r]);
+		if (model_weights_read(job->plan.model, replica->weights, &job->weights,
+				       job->plan.run->weights.by_name, &loaded, err) != ST_OK)
+			return err->status;
+		train_replica_round(job->session, replica);
 	}
 	if (job->screen.out)
 		fprintf(job->screen.out, "Loaded %d of %d variables from %s\n", loaded,

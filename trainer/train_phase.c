@@ -309,17 +309,18 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.threads = (unsigned)run->host.threads,
 		.user = phase,
 	};
-	enum status status = ST_OK;
 
 	if (set->decoder && session->recording) {
-		status = train_record_data(phase->session, phase->mode, err);
+		if (train_record_data(phase->session, phase->mode, err) != ST_OK)
+			return err->status;
 		params.decoding = record_decoding;
 	}
-	if (status == ST_OK && train && run->fit.class_weight) {
-		status = run_class_weights(&phase->class_weights, run, err);
+	if (train && run->fit.class_weight) {
+		if (run_class_weights(&phase->class_weights, run, err) != ST_OK)
+			return err->status;
 		params.class_weights = &phase->class_weights;
 	}
-	return status == ST_OK ? dataset_feed_new(&phase->feed, &params, err) : status;
+	return dataset_feed_new(&phase->feed, &params, err);
 }
 
 /* Return the floats of a step's predictions on one replica: [batch, output]. */
@@ -379,7 +380,6 @@ enum status train_phase_new(struct train_phase **out, struct train_session *sess
 			    enum ips_mode mode, struct train_screen *screen, struct err *err)
 {
 	struct train_phase *phase = mem_calloc(1, sizeof(*phase));
-	enum status status;
 
 	*out = NULL;
 	if (!phase)
@@ -389,12 +389,9 @@ enum status train_phase_new(struct train_phase **out, struct train_session *sess
 	phase->mode = mode;
 	phase->program = &session->plan->program[mode];
 	phase->figures = &session->program[mode].figures;
-	status = new_results(phase, err);
-	if (status == ST_OK)
-		status = new_feed(phase, err);
-	if (status != ST_OK) {
+	if (new_results(phase, err) != ST_OK || new_feed(phase, err) != ST_OK) {
 		train_phase_free(phase);
-		return status;
+		return err->status;
 	}
 	if (mode != IPS_TRAIN)
 		broadcast_weights(session);

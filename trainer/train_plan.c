@@ -86,10 +86,8 @@ static enum status describe(struct run_data *out, const struct run_file *run, st
 	enum status status = callbacks_load(&callbacks, run, err);
 
 	callbacks_fini(&callbacks);
-	if (status == ST_OK)
-		status = dataset_describe(&train, &test, &params, err);
-	if (status != ST_OK)
-		return status;
+	if (status != ST_OK || dataset_describe(&train, &test, &params, err) != ST_OK)
+		return err->status;
 	*out = train_data_of(&train, &test);
 	dataset_close(&train);
 	dataset_close(&test);

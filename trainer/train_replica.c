@@ -119,7 +119,6 @@ static enum status new_stage_buffers(const struct train_session *session,
 	struct train_stage *stage = &replica->stage[number];
 	struct stage_params params = stage_params_of(session, number, stage);
 	const bool last = number == session->layout->stages - 1;
-	enum status status;
 	size_t parts;
 
 	params.replica = (uint32_t)replica->number;
@@ -128,16 +127,17 @@ static enum status new_stage_buffers(const struct train_session *session,
 	params.trace_user = stage;
 	params.passed = !session->ranks ? NULL : train_worker_passed;
 	params.passed_user = stage;
-	status = stage_new(&stage->stage, &params, err);
+	if (stage_new(&stage->stage, &params, err) != ST_OK)
+		return err->status;
 	/* Copies of each of several outputs need a buffer. */
 	parts = last ? train_measure_parts(session->model, session->run->data.batch_size) : 0;
-	if (status == ST_OK && parts > 0) {
+	if (parts > 0) {
 		stage->parts = mem_aligned(parts, sizeof(*stage->parts));
 		if (!stage->parts)
 			return err_nomem(err);
 	}
-	if (status != ST_OK || !trains(session))
-		return status;
+	if (!trains(session))
+		return ST_OK;
 	stage->gradient_step = model_align(stage_output_count(stage->stage));
 	stage->gradient_count = stage->slots;
 	if (!last) {
@@ -181,7 +181,6 @@ static enum status new_stage(struct train_session *session, struct train_replica
 	const struct model *model = session->model;
 	struct train_stage *stage = &replica->stage[number];
 	const bool spin = pool_processors() > 1 && !session->oversubscribed;
-	enum status status;
 
 	find_range(session, number, stage);
 	session->regularized = session->regularized || stage->regularized;
@@ -206,9 +205,11 @@ static enum status new_stage(struct train_session *session, struct train_replica
 		if (!stage->site[i])
 			return err_nomem(err);
 	}
-	status = optimizer_ranges_new(&stage->ranges, &stage->range_count, &session->optimizer,
-				      session->model, stage->first_layer, stage->layer_count, err);
-	return status == ST_OK ? new_stage_buffers(session, replica, number, err) : status;
+	if (optimizer_ranges_new(&stage->ranges, &stage->range_count, &session->optimizer,
+				 session->model, stage->first_layer, stage->layer_count,
+				 err) != ST_OK)
+		return err->status;
+	return new_stage_buffers(session, replica, number, err);
 }
 
 /* Return the intervals of the longest execution; 1 without a recording, which needs none. */
@@ -281,10 +282,9 @@ enum status train_replica_init(struct train_session *session, int index, struct 
 	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
 	const size_t ipus = (size_t)session->layout->ipus_per_replica;
 	struct arena *arena = &session->arena;
-	enum status status = new_blocks(session, replica, err);
 
-	if (status != ST_OK)
-		return status;
+	if (new_blocks(session, replica, err) != ST_OK)
+		return err->status;
 	replica->number = session->first_replica + index;
 	replica->interval = mem_calloc(most_works(session), sizeof(*replica->interval));
 	replica->device_track = arena_alloc(arena, ipus, sizeof(struct ips_track *));
@@ -295,14 +295,16 @@ enum status train_replica_init(struct train_session *session, int index, struct 
 		return err_nomem(err);
 	model_init_weights(session->model, replica->weights, session->run->fit.seed);
 	train_replica_round(session, replica);
-	for (int s = 0; s < session->layout->stages && status == ST_OK; s++)
-		status = new_stage(session, replica, s, err);
-	if (status != ST_OK || !trains(session))
-		return status;
+	for (int s = 0; s < session->layout->stages; s++)
+		if (new_stage(session, replica, s, err) != ST_OK)
+			return err->status;
+	if (!trains(session))
+		return ST_OK;
 	/* After the stages, whose ranges the shares cut. */
-	status = train_shard_new(session, replica, err);
-	if (status != ST_OK || slots == 0)
-		return status;
+	if (train_shard_new(session, replica, err) != ST_OK)
+		return err->status;
+	if (slots == 0)
+		return ST_OK;
 	replica->slots = mem_aligned(replica->slot_stride * slots + 1, sizeof(float));
 	if (!replica->slots)
 		return err_nomem(err);
