@@ -414,7 +414,7 @@ static enum status check_rows(const struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
-/* Open what the run needs and check it, as far as a rank can without the others. */
+/* Open what the run needs and check it. Ranks share the options; the rest each finds out alone. */
 static enum status open_run(struct train_job *job, struct err *err)
 {
 	struct plan_run *plan = &job->plan;
