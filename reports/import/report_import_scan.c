@@ -281,12 +281,25 @@ uint64_t report__import_scan_at(const struct import_scan *scan)
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
+/* The text is broken, or something failed: nothing more is scanned. */
+static bool stopped(const struct import_scan *scan)
+{
+	return scan->broken || err_stuck(scan->err);
+}
+
+static void set_broken(struct import_scan *scan, const char *why)
+{
+	if (stopped(scan))
+		return;
+	scan->broken = why;
+	scan->broken_at = report__import_scan_at(scan);
+}
+
 /* Discard the window before reader.at and read more. At the end of the text only set `ended`. */
-static enum status refill(struct import_scan *scan, struct err *err)
+static void refill(struct import_scan *scan)
 {
 	struct import_reader *reader = &scan->reader;
-	size_t have = (size_t)(reader->end - reader->at), got = 0;
-	enum status status = ST_OK;
+	size_t have = (size_t)(reader->end - reader->at);
 
 	scan->offset = report__import_scan_at(scan);
 	memmove(scan->window, reader->at, have);
@@ -301,42 +314,40 @@ static enum status refill(struct import_scan *scan, struct err *err)
 			scan->capacity *= 2;
 			reader->at = larger;
 		} else {
-			status = err_nomem(err);
+			err_nomem(scan->err);
 		}
 	}
-	while (status == ST_OK && have < scan->capacity && !scan->ended) {
-		status = report__import_input_read(scan->input, scan->window + have,
-						   scan->capacity - have, &got, err);
+	while (have < scan->capacity && !scan->ended && !err_stuck(scan->err)) {
+		size_t got = 0;
+
+		report__import_input_read(scan->input, scan->window + have, scan->capacity - have,
+					  &got, scan->err);
 		have += got;
 		scan->ended = got == 0;
 	}
 	reader->end = scan->window + have;
 	memset(scan->window + have, 0, IMPORT_PADDING);
-	if (status == ST_OK && scan->calls->progress)
-		status = scan->calls->progress(scan->calls->user, scan->input->taken, err);
-	return status;
+	if (!err_stuck(scan->err) && scan->calls->progress)
+		scan->calls->progress(scan->calls->user, scan->input->taken, scan->err);
 }
 
-/* Skip blanks; return the next character, or 0 at the end of the text. */
-static enum status peek(struct import_scan *scan, char *out, struct err *err)
+/* Skip blanks; return the next character, or 0 at the end of the text and after a stop. */
+static char peek(struct import_scan *scan)
 {
-	for (;;) {
-		enum status status;
+	while (!stopped(scan)) {
+		const char c = report__import_peek(&scan->reader);
 
-		*out = report__import_peek(&scan->reader);
 		if (!scan->reader.more || scan->ended)
-			return ST_OK;
-		status = refill(scan, err);
-		if (status != ST_OK)
-			return status;
+			return c;
+		refill(scan);
 	}
+	return 0;
 }
 
-static enum status set_broken(struct import_scan *scan, const char *why)
+/* Is the character @c of peek() the text's end? */
+static bool at_end(const struct import_scan *scan, char c)
 {
-	scan->broken = why;
-	scan->broken_at = report__import_scan_at(scan);
-	return ST_OK;
+	return c == 0 && scan->reader.at >= scan->reader.end;
 }
 
 /* ---- values larger than the window ----------------------------------------------------------- */
@@ -376,19 +387,15 @@ static bool skip_in_window(struct import_reader *reader, struct skipping *skippi
 }
 
 /* Skip the value at reader.at, which is an object, an array or a text. */
-static enum status skip_value(struct import_scan *scan, struct err *err)
+static void skip_value(struct import_scan *scan)
 {
 	struct skipping skipping = {0, false, false};
 
-	while (!skip_in_window(&scan->reader, &skipping)) {
-		enum status status = refill(scan, err);
-
-		if (status != ST_OK)
-			return status;
+	while (!stopped(scan) && !skip_in_window(&scan->reader, &skipping)) {
+		refill(scan);
 		if (scan->ended && scan->reader.at == scan->reader.end)
-			return set_broken(scan, "the text ends within a value");
+			set_broken(scan, "the text ends within a value");
 	}
-	return ST_OK;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -396,210 +403,173 @@ static enum status skip_value(struct import_scan *scan, struct err *err)
 enum outcome {
 	WHOLE,     /* parsed */
 	TOO_LARGE, /* larger than @most: reader.at is at its start */
-	BROKEN
+	STOPPED
 };
 
-/* After a failed parse: read more text, or fail at its end. *@again: parse again. */
-static enum status continue_or_fail(struct import_scan *scan, const char *start, size_t most,
-				    enum outcome *outcome, bool *again, struct err *err)
+/* Parse a value, or with @out NULL an event into scan->event. */
+static enum outcome parse_value(struct import_scan *scan, size_t most, struct import_token *out)
 {
 	struct import_reader *reader = &scan->reader;
 
-	*again = false;
-	*outcome = BROKEN;
-	if (reader->why)
-		return set_broken(scan, reader->why);
-	if (!reader->more)
-		return err_nomem(err);
-	reader->at = start;
-	if (scan->ended) {
-		reader->at = reader->end;
-		return set_broken(scan, "the text ends here, within a value");
-	}
-	if ((size_t)(reader->end - start) >= most) {
-		reader->more = false;
-		*outcome = TOO_LARGE;
-		return ST_OK;
-	}
-	*again = true;
-	return refill(scan, err);
-}
+	while (!stopped(scan)) {
+		const char *start = reader->at;
 
-/* Parse a value, or with @out NULL an event into scan->event. */
-static enum status parse_value(struct import_scan *scan, size_t most, struct import_token *out,
-			       enum outcome *outcome, struct err *err)
-{
-	enum status status = ST_OK;
-	bool again = true;
-
-	while (again && status == ST_OK) {
-		const char *start = scan->reader.at;
-
-		*outcome = WHOLE;
 		if (!out)
 			scan->event.offset = report__import_scan_at(scan);
-		if (out ? report__import_value(&scan->reader, out)
-			: parse_event(&scan->reader, &scan->names, &scan->guess, &scan->event))
-			return ST_OK;
-		status = continue_or_fail(scan, start, most, outcome, &again, err);
+		if (out ? report__import_value(reader, out)
+			: parse_event(reader, &scan->names, &scan->guess, &scan->event))
+			return WHOLE;
+		if (reader->why) {
+			set_broken(scan, reader->why);
+		} else if (!reader->more) {
+			err_nomem(scan->err);
+		} else if (scan->ended) {
+			reader->at = reader->end;
+			set_broken(scan, "the text ends here, within a value");
+		} else {
+			reader->at = start;
+			if ((size_t)(reader->end - start) >= most) {
+				reader->more = false;
+				return TOO_LARGE;
+			}
+			refill(scan); /* and parse again */
+		}
 	}
-	return status;
+	return STOPPED;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static enum status handle_event(struct import_scan *scan, char first, struct err *err)
+static void handle_event(struct import_scan *scan, char first)
 {
 	const struct import_scan_calls *calls = scan->calls;
 	uint64_t offset = report__import_scan_at(scan);
 	struct import_token token;
-	enum outcome outcome;
-	enum status status;
+	const enum outcome outcome =
+		parse_value(scan, IMPORT_EVENT_MOST, first == '{' ? NULL : &token);
 
-	status = parse_value(scan, IMPORT_EVENT_MOST, first == '{' ? NULL : &token, &outcome, err);
-	if (status != ST_OK || outcome == BROKEN)
-		return status;
-	if (outcome == TOO_LARGE && (first == '{' || first == '[' || first == '"')) {
-		status = skip_value(scan, err);
-	} else if (outcome == TOO_LARGE) {
-		return set_broken(scan, "a word that is no value");
-	} else if (first == '{') {
-		return calls->event(calls->user, &scan->event, err);
-	}
-	if (status != ST_OK || scan->broken)
-		return status;
-	return calls->other(calls->user, outcome == TOO_LARGE, offset, err);
+	if (outcome == TOO_LARGE && (first == '{' || first == '[' || first == '"'))
+		skip_value(scan);
+	else if (outcome == TOO_LARGE)
+		set_broken(scan, "a word that is no value");
+	if (stopped(scan))
+		return;
+	if (outcome == WHOLE && first == '{')
+		calls->event(calls->user, &scan->event, scan->err);
+	else
+		calls->other(calls->user, outcome == TOO_LARGE, offset, scan->err);
 }
 
 /* Read the events behind "[". If nothing follows the array (@alone), its closing bracket is
  * optional. */
-static enum status parse_events(struct import_scan *scan, bool alone, struct err *err)
+static void parse_events(struct import_scan *scan, bool alone)
 {
-	enum status status = ST_OK;
-	char c;
-
 	scan->found = true;
-	while (status == ST_OK && !scan->broken) {
-		status = peek(scan, &c, err);
-		if (status != ST_OK)
-			return status;
-		if (c == ']') {
+	while (!stopped(scan)) {
+		const char c = peek(scan);
+
+		if (c == ',') {
 			scan->reader.at++;
-			return ST_OK;
+		} else if (c == ']') {
+			scan->reader.at++;
+			return;
+		} else if (at_end(scan, c)) {
+			if (!alone || scan->input->cut)
+				set_broken(scan, "the text ends here, among the events");
+			return;
+		} else {
+			handle_event(scan, c);
 		}
-		if (c == 0 && scan->reader.at >= scan->reader.end)
-			return alone && !scan->input->cut
-				       ? ST_OK
-				       : set_broken(scan, "the text ends here, among the events");
-		if (c == ',')
-			scan->reader.at++;
-		else
-			status = handle_event(scan, c, err);
 	}
-	return status;
 }
 
 /* ---- the top level --------------------------------------------------------------------------- */
 
 /* Read the value of the member @key (copied out of the window); reader.at is at the value. */
-static enum status parse_member(struct import_scan *scan, const struct import_token *key,
-				struct err *err)
+static void parse_member(struct import_scan *scan, const struct import_token *key)
 {
 	const struct import_scan_calls *calls = scan->calls;
 	struct import_token token;
 	enum outcome outcome;
-	enum status status;
-	char c;
 
-	status = peek(scan, &c, err);
-	if (status != ST_OK)
-		return status;
-	if (c == '[' && report__import_is(key, "traceEvents")) {
+	if (peek(scan) == '[' && report__import_is(key, "traceEvents")) {
 		scan->reader.at++;
-		return parse_events(scan, false, err);
+		parse_events(scan, false);
+		return;
 	}
-	status = parse_value(scan, IMPORT_VALUE_MOST, &token, &outcome, err);
-	if (status != ST_OK || outcome == BROKEN)
-		return status;
-	if (outcome == WHOLE)
-		return calls->value(calls->user, key, &token, err);
-	status = skip_value(scan, err);
-	return status != ST_OK ? status : calls->value(calls->user, key, NULL, err);
+	outcome = parse_value(scan, IMPORT_VALUE_MOST, &token);
+	if (outcome == TOO_LARGE)
+		skip_value(scan);
+	if (!err_stuck(scan->err) && outcome != STOPPED)
+		calls->value(calls->user, key, outcome == WHOLE ? &token : NULL, scan->err);
 }
 
-static enum status parse_top(struct import_scan *scan, char first, struct err *err)
+static void parse_top(struct import_scan *scan, char first)
 {
-	enum status status = ST_OK;
-	char name[256], c;
+	char name[256];
 
 	scan->reader.at++;
 	if (first == '[')
-		return parse_events(scan, true, err);
+		parse_events(scan, true);
 	/* The members behind "{". */
-	while (status == ST_OK && !scan->broken) {
+	while (first == '{' && !stopped(scan)) {
+		const char c = peek(scan);
 		struct import_token key;
 		enum outcome outcome;
 
-		status = peek(scan, &c, err);
-		if (status != ST_OK)
-			return status;
-		if (c == '}') {
+		if (c == '}' || c == ',')
 			scan->reader.at++;
-			return ST_OK;
-		}
-		if (c == ',') {
-			scan->reader.at++;
+		if (c == '}')
+			return;
+		if (c == ',')
 			continue;
-		}
-		if (c == 0 && scan->reader.at >= scan->reader.end)
-			return set_broken(scan, "the text ends here, before the closing }");
+		if (at_end(scan, c))
+			set_broken(scan, "the text ends here, before the closing }");
 		if (c != '"')
-			return set_broken(scan, "a key in quotes or } is expected");
-		status = parse_value(scan, IMPORT_VALUE_MOST, &key, &outcome, err);
-		if (status != ST_OK || scan->broken)
-			return status;
+			set_broken(scan, "a key in quotes or } is expected");
+		outcome = parse_value(scan, IMPORT_VALUE_MOST, &key);
 		if (outcome == TOO_LARGE)
-			return set_broken(scan, "a key of more than 64 KiB");
+			set_broken(scan, "a key of more than 64 KiB");
+		if (outcome != WHOLE)
+			return;
 		key.length = report__import_unescape(&key, name, sizeof(name), NULL, NULL);
 		key.at = name;
-		status = peek(scan, &c, err);
-		if (status == ST_OK && c != ':')
-			return set_broken(scan, "a colon is expected");
+		if (peek(scan) != ':') {
+			set_broken(scan, "a colon is expected");
+			return;
+		}
 		scan->reader.at++;
-		if (status == ST_OK)
-			status = parse_member(scan, &key, err);
+		parse_member(scan, &key);
 	}
-	return status;
 }
 
 enum status report__import_scan(struct import_scan *scan, struct err *err)
 {
 	const char *name = scan->input->name;
-	enum status status = refill(scan, err);
-	char c = 0;
+	struct err own;
+	char c;
 
-	if (status == ST_OK) {
-		/* A byte order mark is no part of the text. */
-		if (scan->reader.end - scan->reader.at >= 3 &&
-		    memcmp(scan->reader.at, "\xef\xbb\xbf", 3) == 0)
-			scan->reader.at += 3;
-		status = peek(scan, &c, err);
-	}
-	if (status != ST_OK)
-		return status;
-	if (c == 0 && scan->reader.at >= scan->reader.end)
+	err = err_start(err, &own);
+	scan->err = err;
+	refill(scan);
+	/* A byte order mark is no part of the text. */
+	if (scan->reader.end - scan->reader.at >= 3 &&
+	    memcmp(scan->reader.at, "\xef\xbb\xbf", 3) == 0)
+		scan->reader.at += 3;
+	c = peek(scan);
+	if (err_stuck(err))
+		return err->status;
+	if (at_end(scan, c))
 		return err_set(err, ST_FORMAT, "%s: is empty", name);
 	if (c != '[' && c != '{')
 		return err_set(err, ST_FORMAT,
 			       "%s: byte %llu: is no Chrome trace: that begins with { or [", name,
 			       (unsigned long long)report__import_scan_at(scan));
-	status = parse_top(scan, c, err);
-	if (status != ST_OK || scan->broken)
-		return status;
-	status = peek(scan, &c, err);
-	if (status == ST_OK && scan->reader.at < scan->reader.end)
-		return set_broken(scan, "text after the end of the trace");
-	if (status == ST_OK && scan->input->cut)
-		return set_broken(scan, "the compressed data end here, early or damaged");
-	return status;
+	parse_top(scan, c);
+	peek(scan);
+	if (scan->reader.at < scan->reader.end)
+		set_broken(scan, "text after the end of the trace");
+	if (scan->input->cut)
+		set_broken(scan, "the compressed data end here, early or damaged");
+	return err->status;
 }
