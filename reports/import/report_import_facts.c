@@ -144,12 +144,12 @@ enum status report__import_progress(struct import *import, int permille, struct 
 	const struct report_import_params *params = import->params;
 	enum status status;
 
-	if (!params->progress)
-		return ST_OK;
+	if (!params->progress || err_stuck(err))
+		return err->status;
 	status = params->progress(params->user, permille, import->counts->events);
-	return status == ST_OK
-		       ? ST_OK
-		       : err_set(err, status, "%s: %s", import->input.name, status_text(status));
+	if (status != ST_OK)
+		err_set(err, status, "%s: %s", import->input.name, status_text(status));
+	return status;
 }
 
 enum status report__import_progress_read(struct import *import, uint64_t done, uint64_t all,

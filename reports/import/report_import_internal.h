@@ -208,7 +208,8 @@ enum status report__import_meta_add(struct import *import, const char *head,
 enum status report__import_meta_write(struct import *import, struct err *err);
 /* Like report__import_left(), and store the byte offset of the first such event. */
 void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
-/* Report the progress of the later phases; fails if the user cancelled. */
+/* Report the progress of the later phases; fails if the user cancelled. After a failure in @err
+ * (not NULL) it does nothing. */
 enum status report__import_progress(struct import *import, int permille, struct err *err);
 
 /* report_import_names.c */
@@ -241,11 +242,11 @@ void report__import_tracks_fini(struct import *import);
 /* Order and name the tracks of all used threads, and of the processes and devices that they are
  * under; open the first lane of each. */
 enum status report__import_tracks_open(struct import *import, struct err *err);
-/* Add a lane to @thread for overlapping spans; NULL with ST_OK: too many tracks. */
-enum status report__import_lane_add(struct import *import, struct import_thread *thread,
-				    struct import_lane **out, struct err *err);
+/* Add a lane to @thread for overlapping spans; NULL: too many tracks, or a failure in @err. */
+struct import_lane *report__import_lane_add(struct import *import, struct import_thread *thread,
+					    struct err *err);
 
-/* report_import_record.c: record everything in `main` */
+/* report_import_record.c: record everything in `main`. @err is not NULL and holds no failure. */
 enum status report__import_record(struct import *import, struct err *err);
 
 /* report_import_record.c: open flows, by key */

@@ -11,6 +11,8 @@
  * open spans that memory would grow with it, it is read again from its start, and the halves are
  * sorted by pair and time outside memory first: then one stack is enough. Both ways give the same
  * spans.
+ *
+ * Failures stick in @err, which is never NULL: nothing is pushed or popped after the first.
  */
 #include <string.h>
 
@@ -50,19 +52,23 @@ static struct import_record *begin_at(const struct pair_stack *stack, size_t ind
 	return (struct import_record *)(void *)(stack->bytes + stack->at[index]);
 }
 
-static enum status push(struct import *import, struct pair_stack *stack, const struct half *half,
-			struct err *err)
+static void push(struct import *import, struct pair_stack *stack, const struct half *half,
+		 struct err *err)
 {
 	const size_t bytes = sizeof(*half->record) + half->bytes;
 	struct import_record *begin;
 
+	if (err_stuck(err))
+		return;
 	if (stack->count == IMPORT_MOST_OPEN) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_DEEP);
-		return ST_OK;
+		return;
 	}
 	if (mem_grow(&stack->bytes, &stack->capacity, stack->used + bytes, 1) != 0 ||
-	    mem_grow(&stack->at, &stack->at_capacity, stack->count + 1, sizeof(*stack->at)) != 0)
-		return err_nomem(err);
+	    mem_grow(&stack->at, &stack->at_capacity, stack->count + 1, sizeof(*stack->at)) != 0) {
+		err_nomem(err);
+		return;
+	}
 	stack->at[stack->count++] = stack->used;
 	begin = begin_at(stack, stack->count - 1);
 	*begin = *half->record;
@@ -70,22 +76,20 @@ static enum status push(struct import *import, struct pair_stack *stack, const s
 	if (half->bytes > 0)
 		memcpy(begin + 1, half->args, half->bytes);
 	stack->used += bytes;
-	return ST_OK;
 }
 
 /* Convert the innermost begin to a span that ends at @end_ns (IPS_NULL: with the enclosing span),
  * and append the arguments of @end (may be NULL). */
-static enum status pop(struct import *import, struct pair_stack *stack, int64_t end_ns,
-		       const struct half *end, struct err *err)
+static void pop(struct import *import, struct pair_stack *stack, int64_t end_ns,
+		const struct half *end, struct err *err)
 {
 	const struct import_record *begin = begin_at(stack, stack->count - 1);
 	const size_t more = !end ? 0 : end->bytes;
 	struct import_record *out;
-	enum status status =
-		report__import_sorter_put(import->main, begin->bytes + more, &out, err);
 
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err) ||
+	    report__import_sorter_put(import->main, begin->bytes + more, &out, err) != ST_OK)
+		return;
 	memcpy(out, begin, begin->bytes);
 	if (more > 0)
 		memcpy((unsigned char *)out + begin->bytes, end->args, more);
@@ -100,16 +104,12 @@ static enum status pop(struct import *import, struct pair_stack *stack, int64_t 
 	import_used(import, REPORT_IMPORT_BEGIN);
 	if (!end)
 		report__import_note(import, REPORT_IMPORT_NOTE_UNFINISHED);
-	return ST_OK;
 }
 
-static enum status pop_all(struct import *import, struct pair_stack *stack, struct err *err)
+static void pop_all(struct import *import, struct pair_stack *stack, struct err *err)
 {
-	enum status status = ST_OK;
-
-	while (stack->count > 0 && status == ST_OK)
-		status = pop(import, stack, IPS_NULL, NULL, err);
-	return status;
+	while (stack->count > 0 && !err_stuck(err))
+		pop(import, stack, IPS_NULL, NULL, err);
 }
 
 static bool same_name(const struct import *import, uint32_t a, uint32_t b)
@@ -119,52 +119,53 @@ static bool same_name(const struct import *import, uint32_t a, uint32_t b)
 }
 
 /* The same state again goes on. A stack has one state at most. */
-static enum status put_state(struct import *import, struct pair_stack *stack,
-			     const struct half *half, struct err *err)
+static void put_state(struct import *import, struct pair_stack *stack, const struct half *half,
+		      struct err *err)
 {
 	const struct half end = {half->record, NULL, 0};
 	const uint32_t site = half->record->site;
-	enum status status = ST_OK;
 
 	if (stack->count > 0 && site != IMPORT_NO_ID &&
 	    same_name(import, begin_at(stack, 0)->site, site)) {
 		import_used(import, REPORT_IMPORT_STATE);
-		return ST_OK;
+		return;
 	}
 	if (stack->count > 0)
-		status = pop(import, stack, half->record->time_ns, &end, err);
-	if (status != ST_OK)
-		return status;
+		pop(import, stack, half->record->time_ns, &end, err);
 	if (site != IMPORT_NO_ID)
-		return push(import, stack, half, err);
-	import_used(import, REPORT_IMPORT_STATE);
-	return ST_OK;
+		push(import, stack, half, err);
+	else
+		import_used(import, REPORT_IMPORT_STATE);
 }
 
-static enum status put_half(struct import *import, struct pair_stack *stack,
-			    const struct half *half, struct err *err)
+static void put_end(struct import *import, struct pair_stack *stack, const struct half *half,
+		    struct err *err)
 {
 	const struct import_record *record = half->record;
 	size_t match = stack->count;
-	enum status status = ST_OK;
 
-	if (record->kind == IMPORT_RECORD_BEGIN)
-		return push(import, stack, half, err);
-	if (record->kind == IMPORT_RECORD_STATE)
-		return put_state(import, stack, half, err);
 	while (match > 0 && record->site != IMPORT_NO_ID &&
 	       !same_name(import, begin_at(stack, match - 1)->site, record->site))
 		match--;
 	if (match == 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_NO_BEGIN);
-		return ST_OK;
+		return;
 	}
-	while (stack->count > match && status == ST_OK)
-		status = pop(import, stack, record->time_ns, NULL, err);
-	if (status == ST_OK)
-		status = pop(import, stack, record->time_ns, half, err);
+	while (stack->count > match && !err_stuck(err))
+		pop(import, stack, record->time_ns, NULL, err);
+	pop(import, stack, record->time_ns, half, err);
 	import_used(import, REPORT_IMPORT_END);
-	return status;
+}
+
+static void put_half(struct import *import, struct pair_stack *stack, const struct half *half,
+		     struct err *err)
+{
+	if (half->record->kind == IMPORT_RECORD_BEGIN)
+		push(import, stack, half, err);
+	else if (half->record->kind == IMPORT_RECORD_STATE)
+		put_state(import, stack, half, err);
+	else
+		put_end(import, stack, half, err);
 }
 
 /* ---- while the file is read ------------------------------------------------------------------ */
@@ -191,22 +192,22 @@ void report__import_pairs_fini(struct import *import)
 	import->pairs = NULL;
 }
 
-/* The stack of @pair; *@out NULL: there are too many. */
-static enum status find_stack(struct import_pairs *pairs, uint64_t pair, struct pair_stack **out,
-			      struct err *err)
+/* The stack of @pair; NULL: there are too many, or a failure. */
+static struct pair_stack *find_stack(struct import_pairs *pairs, uint64_t pair, struct err *err)
 {
+	struct pair_stack *stack;
 	size_t at;
 
 	MAP_FIND(at, &pairs->map, pair, pairs->stacks[at].pair == pair);
-	*out = at == MAP_NONE ? NULL : &pairs->stacks[at];
-	if (*out || pairs->count == PAIRS_MOST)
-		return ST_OK;
-	*out = report__import_append(&pairs->map, pair, &pairs->stacks, &pairs->count,
-				     &pairs->capacity, sizeof(**out), err);
-	if (!*out)
-		return ST_NOMEM;
-	**out = (struct pair_stack){.pair = pair, .last_ns = INT64_MIN};
-	return ST_OK;
+	if (at != MAP_NONE)
+		return &pairs->stacks[at];
+	if (pairs->count == PAIRS_MOST)
+		return NULL;
+	stack = report__import_append(&pairs->map, pair, &pairs->stacks, &pairs->count,
+				      &pairs->capacity, sizeof(*stack), err);
+	if (stack)
+		*stack = (struct pair_stack){.pair = pair, .last_ns = INT64_MIN};
+	return stack;
 }
 
 enum status report__import_half(struct import *import, const struct import_record *record,
@@ -214,59 +215,51 @@ enum status report__import_half(struct import *import, const struct import_recor
 {
 	struct import_pairs *pairs = import->pairs;
 	const struct half half = {record, args ? args->bytes : NULL, args ? args->used : 0};
-	struct pair_stack *stack;
-	enum status status = find_stack(pairs, record->value, &stack, err);
+	struct pair_stack *stack = find_stack(pairs, record->value, err);
 	size_t before;
 
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err))
+		return err->status;
 	if (!stack || record->time_ns < stack->last_ns || pairs->open_bytes > OPEN_BYTES) {
 		import->unordered = true;
 		return err_set(err, ST_LIMIT, "%s: must be sorted first", import->input.name);
 	}
 	stack->last_ns = record->time_ns;
 	before = stack->used;
-	status = put_half(import, stack, &half, err);
+	put_half(import, stack, &half, err);
 	pairs->open_bytes += stack->used - before;
-	return status;
+	return err->status;
 }
 
 /* ---- sorted ---------------------------------------------------------------------------------- */
 
 enum status report__import_pair(struct import *import, struct err *err)
 {
-	enum status status = ST_OK;
+	const struct import_record *record;
+	struct pair_stack stack = {0};
+	uint64_t done = 0;
+	struct err own;
 
-	if (import->halves) {
-		struct pair_stack stack = {0};
-		const struct import_record *record;
-		uint64_t done = 0;
+	err = err_start(err, &own);
+	if (import->halves)
+		report__import_sorter_read(import->halves, err);
+	while (import->halves && (record = report__import_sorter_next(import->halves, err))) {
+		const struct half half = {record, record + 1, record->bytes - sizeof(*record)};
 
-		status = report__import_sorter_read(import->halves, err);
-		while (status == ST_OK) {
-			struct half half;
-
-			status = report__import_sorter_next(import->halves, &record, err);
-			if (status != ST_OK || !record)
-				break;
-			half = (struct half){record, record + 1, record->bytes - sizeof(*record)};
-			if (record->value != stack.pair)
-				status = pop_all(import, &stack, err);
-			stack.pair = record->value;
-			if (status == ST_OK)
-				status = put_half(import, &stack, &half, err);
-			if (status == ST_OK && ++done % 65536 == 0)
-				status = report__import_progress(import, -1, err);
-		}
-		if (status == ST_OK)
-			status = pop_all(import, &stack, err);
-		mem_free(stack.bytes);
-		mem_free(stack.at);
+		if (record->value != stack.pair)
+			pop_all(import, &stack, err);
+		stack.pair = record->value;
+		put_half(import, &stack, &half, err);
+		if (++done % 65536 == 0)
+			report__import_progress(import, -1, err);
 	}
-	for (size_t i = 0; import->pairs && i < import->pairs->count && status == ST_OK; i++)
-		status = pop_all(import, &import->pairs->stacks[i], err);
+	pop_all(import, &stack, err);
+	mem_free(stack.bytes);
+	mem_free(stack.at);
+	for (size_t i = 0; import->pairs && i < import->pairs->count; i++)
+		pop_all(import, &import->pairs->stacks[i], err);
 	report__import_sorter_free(import->halves);
 	import->halves = NULL;
 	report__import_pairs_fini(import);
-	return status;
+	return err->status;
 }

@@ -380,7 +380,7 @@ static enum status read_pftrace(struct import *import, struct err *err)
 			import->counts->events++;
 			report__import_left(import, REPORT_IMPORT_LEFT_TOO_LARGE);
 		}
-		if (!err_stuck(err) && packets % 4096 == 0)
+		if (packets % 4096 == 0)
 			report__import_progress_read(import, import->input.taken,
 						     import->input.size, err);
 	}

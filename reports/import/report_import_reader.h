@@ -197,7 +197,7 @@ void report__import_note(struct import *import, enum report_import_note note);
 void report__import_broken(struct import *import, uint64_t offset, const char *why);
 
 /* Report that @done bytes of @all (0: unknown) are read. Fails if the user cancelled: call it every
- * some thousand events. */
+ * some thousand events. After a failure in @err (not NULL) it does nothing. */
 enum status report__import_progress_read(struct import *import, uint64_t done, uint64_t all,
 					 struct err *err);
 

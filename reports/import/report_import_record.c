@@ -107,29 +107,26 @@ static bool has_inner_room(struct import_lane *lane, const struct import_record 
 	       lane->open[lane->count - 1].end_ns >= end_ns;
 }
 
-/* Find a lane for a span; *@out NULL with ST_OK: too many tracks. */
-static enum status find_lane(struct import *import, struct import_thread *thread,
-			     const struct import_record *record, bool device,
-			     struct import_lane **out, struct err *err)
+/* Find a lane for a span; NULL: too many tracks, or a failure. */
+static struct import_lane *find_lane(struct import *import, struct import_thread *thread,
+				     const struct import_record *record, bool device,
+				     struct err *err)
 {
 	/* A span without an end ends with the enclosing one. */
 	int64_t end_ns = record->time_ns + max(0, record->dur_ns);
 
-	for (size_t i = 0; i < thread->lane_count && record->async > 1; i++) {
-		*out = &thread->lanes[i];
-		if (has_inner_room(*out, record, end_ns))
-			return ST_OK;
-	}
+	for (size_t i = 0; i < thread->lane_count && record->async > 1; i++)
+		if (has_inner_room(&thread->lanes[i], record, end_ns))
+			return &thread->lanes[i];
 	for (size_t i = 0; i < thread->lane_count; i++) {
-		*out = &thread->lanes[i];
-		if (has_room(*out, record, device, end_ns)) {
+		if (has_room(&thread->lanes[i], record, device, end_ns)) {
 			import->counts->notes[REPORT_IMPORT_NOTE_OVERLAP] +=
 				i > 0 && record->async == 0;
-			return ST_OK;
+			return &thread->lanes[i];
 		}
 	}
 	import->counts->notes[REPORT_IMPORT_NOTE_OVERLAP] += record->async == 0;
-	return report__import_lane_add(import, thread, out, err);
+	return report__import_lane_add(import, thread, err);
 }
 
 /* ---- keys and arguments ---------------------------------------------------------------------- */
@@ -367,21 +364,19 @@ static bool find_step(struct import *import, const struct import_record *record,
 	return true;
 }
 
-static enum status record_span(struct import *import, const struct import_record *record,
-			       struct err *err)
+static void record_span(struct import *import, const struct import_record *record, struct err *err)
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
 	struct record_facts facts;
 	struct import_lane *lane;
-	enum status status;
 	int64_t step, dur_ns;
 	bool device;
 
 	read_facts(record, &facts);
 	device = facts.row && facts.row->name != IPS_TABLE_call;
-	status = find_lane(import, thread, record, device, &lane, err);
-	if (status != ST_OK)
-		return status;
+	lane = find_lane(import, thread, record, device, err);
+	if (err_stuck(err))
+		return;
 	if (!lane) {
 		if (record->paired) {
 			import->counts->used[REPORT_IMPORT_BEGIN]--;
@@ -391,11 +386,13 @@ static enum status record_span(struct import *import, const struct import_record
 			import->counts->used[REPORT_IMPORT_SPAN]--;
 		}
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
-		return ST_OK;
+		return;
 	}
 	if (!open_span(import, lane, record, device, &dur_ns) ||
-	    !find_step(import, record, &facts, dur_ns, &step))
-		return err_nomem(err);
+	    !find_step(import, record, &facts, dur_ns, &step)) {
+		err_nomem(err);
+		return;
+	}
 	if (facts.keys.step == IPS_NULL)
 		facts.keys.step = step;
 	ips_track_set_keys(lane->track, &facts.keys);
@@ -411,13 +408,12 @@ static enum status record_span(struct import *import, const struct import_record
 	import->counts->used[REPORT_IMPORT_FLOW] += thread->next_count;
 	thread->next_count = 0;
 	import->counts->spans++;
-	return ST_OK;
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-static enum status record_instant(struct import *import, const struct import_record *record,
-				  struct err *err)
+static void record_instant(struct import *import, const struct import_record *record,
+			   struct err *err)
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
 	struct ips_track *track = thread->lanes[0].track;
@@ -431,11 +427,10 @@ static enum status record_instant(struct import *import, const struct import_rec
 	if (facts.others > 0)
 		record_args(import, track, &instant_calls, record);
 	import->counts->instants++;
-	return ST_OK;
 }
 
-static enum status record_sample(struct import *import, const struct import_record *record,
-				 struct err *err)
+static void record_sample(struct import *import, const struct import_record *record,
+			  struct err *err)
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
 	double value;
@@ -445,11 +440,10 @@ static enum status record_sample(struct import *import, const struct import_reco
 	ips_counter_at(thread->lanes[0].track, site_at(import, record->site),
 		       record->time_ns - import->counts->base_ns, value);
 	import->counts->counters++;
-	return ST_OK;
 }
 
-static enum status record_memory(struct import *import, const struct import_record *record,
-				 struct err *err)
+static void record_memory(struct import *import, const struct import_record *record,
+			  struct err *err)
 {
 	struct ips_memory_event event;
 	int code;
@@ -458,7 +452,8 @@ static enum status record_memory(struct import *import, const struct import_reco
 	event.time_ns -= import->counts->base_ns;
 	code = ips_append_memory_event(import->recording, &event);
 	import->counts->memory_events++;
-	return code == 0 ? ST_OK : err_set(err, (enum status)code, "%s", ips_status_text(code));
+	if (code != 0)
+		err_set(err, (enum status)code, "%s", ips_status_text(code));
 }
 
 /* ---- flows ----------------------------------------------------------------------------------- */
@@ -491,8 +486,7 @@ static struct import_lane *find_open_lane(struct import *import, const struct im
 	return best;
 }
 
-static enum status flow_start(struct import *import, const struct import_record *record,
-			      struct err *err)
+static void flow_start(struct import *import, const struct import_record *record, struct err *err)
 {
 	struct import_lane *lane = find_open_lane(import, record);
 	uint64_t link;
@@ -500,11 +494,11 @@ static enum status flow_start(struct import *import, const struct import_record 
 
 	(void)err;
 	if (!lane)
-		return ST_OK;
+		return;
 	link = link_begin(import, record->value, true, &lost);
 	if (link == 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
-		return ST_OK;
+		return;
 	}
 	if (lost) {
 		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_END);
@@ -513,12 +507,10 @@ static enum status flow_start(struct import *import, const struct import_record 
 	import_used(import, REPORT_IMPORT_FLOW);
 	ips_flow_out_at(lane->track, site_at(import, record->site), link,
 			record->time_ns - import->counts->base_ns);
-	return ST_OK;
 }
 
 /* End an arrow; a step also begins the next one. */
-static enum status flow_end(struct import *import, const struct import_record *record,
-			    struct err *err)
+static void flow_end(struct import *import, const struct import_record *record, struct err *err)
 {
 	struct import_lane *lane = find_open_lane(import, record);
 	uint64_t link;
@@ -526,38 +518,38 @@ static enum status flow_end(struct import *import, const struct import_record *r
 
 	(void)err;
 	if (!lane)
-		return ST_OK;
+		return;
 	link = link_end(import, record->value);
 	if (link == 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
-		return ST_OK;
+		return;
 	}
 	ips_flow_in_at(lane->track, site_at(import, record->site), link,
 		       record->time_ns - import->counts->base_ns);
 	import->counts->flows++;
 	import_used(import, REPORT_IMPORT_FLOW);
 	if (record->kind == IMPORT_RECORD_FLOW_END)
-		return ST_OK;
+		return;
 	link = link_begin(import, record->value, false, &lost);
 	if (link != 0)
 		ips_flow_out_at(lane->track, site_at(import, record->site), link,
 				record->time_ns - import->counts->base_ns);
-	return ST_OK;
 }
 
-static enum status flow_on(struct import *import, const struct import_record *record,
-			   struct err *err)
+static void flow_on(struct import *import, const struct import_record *record, struct err *err)
 {
 	size_t item;
 
 	MAP_FIND(item, &import->flows->map, record->value, true);
-	return item == MAP_NONE ? flow_start(import, record, err) : flow_end(import, record, err);
+	if (item == MAP_NONE)
+		flow_start(import, record, err);
+	else
+		flow_end(import, record, err);
 }
 
 /* A side that names its span, which was recorded just before. Its flow may end before it starts: of
  * a span that began earlier than the one that it comes from. */
-static enum status flow_of_span(struct import *import, const struct import_record *record,
-				struct err *err)
+static void flow_of_span(struct import *import, const struct import_record *record, struct err *err)
 {
 	struct import_lane *lane = find_open_lane(import, record);
 	const int64_t time_ns = record->time_ns - import->counts->base_ns;
@@ -566,7 +558,7 @@ static enum status flow_of_span(struct import *import, const struct import_recor
 
 	(void)err;
 	if (!lane)
-		return ST_OK;
+		return;
 	link = link_end(import, record->value);
 	if (link != 0)
 		import->counts->flows++;
@@ -574,42 +566,40 @@ static enum status flow_of_span(struct import *import, const struct import_recor
 		link = link_begin(import, record->value, true, &lost);
 	if (link == 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
-		return ST_OK;
+		return;
 	}
 	import_used(import, REPORT_IMPORT_FLOW);
 	if (record->kind == IMPORT_RECORD_SPAN_FLOW_OUT)
 		ips_flow_out_at(lane->track, site_at(import, record->site), link, time_ns);
 	else
 		ips_flow_in_at(lane->track, site_at(import, record->site), link, time_ns);
-	return ST_OK;
 }
 
-static enum status flow_next(struct import *import, const struct import_record *record,
-			     struct err *err)
+static void flow_next(struct import *import, const struct import_record *record, struct err *err)
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
 	uint64_t link = link_end(import, record->value);
 
 	if (link == 0) {
 		report__import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
-		return ST_OK;
+		return;
 	}
 	if (thread->next_count >= IMPORT_MOST_OPEN) {
 		report__import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
-		return ST_OK;
+		return;
 	}
 	if (mem_grow(&thread->next, &thread->next_capacity, thread->next_count + 1,
-		     sizeof(*thread->next)) != 0)
-		return err_nomem(err);
+		     sizeof(*thread->next)) != 0) {
+		err_nomem(err);
+		return;
+	}
 	thread->next[thread->next_count++] = (struct import_next){record->site, link};
-	return ST_OK;
 }
 
 /* ---- all records ----------------------------------------------------------------------------- */
 
-static enum status (*const record_functions[])(struct import *import,
-					       const struct import_record *record,
-					       struct err *err) = {
+static void (*const record_functions[])(struct import *import, const struct import_record *record,
+					struct err *err) = {
 	[IMPORT_RECORD_FLOW_NEXT] = flow_next,       [IMPORT_RECORD_SPAN] = record_span,
 	[IMPORT_RECORD_INSTANT] = record_instant,    [IMPORT_RECORD_SAMPLE] = record_sample,
 	[IMPORT_RECORD_MEMORY] = record_memory,      [IMPORT_RECORD_FLOW_START] = flow_start,
@@ -620,13 +610,14 @@ static enum status (*const record_functions[])(struct import *import,
 
 enum status report__import_record(struct import *import, struct err *err)
 {
+	struct report_import_counts *counts = import->counts;
 	const struct import_record *record;
-	enum status status = report__import_sorter_read(import->main, err);
 
-	while (status == ST_OK) {
-		status = report__import_sorter_next(import->main, &record, err);
-		if (status != ST_OK || !record)
-			break;
+	report__import_sorter_read(import->main, err);
+	while ((record = report__import_sorter_next(import->main, err))) {
+		char why[ERR_TEXT_SIZE];
+		int code;
+
 		/* Launches are linked by their number, which says more: a graph's launch has one
 		 * flow that starts and hundreds that end, or none. */
 		if ((record->kind >= IMPORT_RECORD_FLOW_START ||
@@ -634,27 +625,20 @@ enum status report__import_record(struct import *import, struct err *err)
 		    import->linked && import->sites.items[record->site].kineto == KINETO_LAUNCH)
 			import_used(import, REPORT_IMPORT_LAUNCH);
 		else
-			status = record_functions[record->kind](import, record, err);
-		if (status == ST_OK && ++import->recorded % CHECK_EVERY == 0) {
-			char why[ERR_TEXT_SIZE];
-			int code = ips_recording_status(import->recording, why, sizeof(why));
-			int permille = (int)(import->recorded * 1000 / (import->records + 1));
-
-			if (code != 0)
-				status = err_set(err, (enum status)code, "%s", why);
-			else
-				status = report__import_progress(import, permille, err);
-		}
+			record_functions[record->kind](import, record, err);
+		if (err_stuck(err) || ++import->recorded % CHECK_EVERY != 0)
+			continue;
+		code = ips_recording_status(import->recording, why, sizeof(why));
+		if (code != 0)
+			err_set(err, (enum status)code, "%s", why);
+		report__import_progress(
+			import, (int)(import->recorded * 1000 / (import->records + 1)), err);
 	}
-	if (status == ST_OK) {
-		uint64_t open = import->flows->starts;
-
-		/* Flow starts without an end, and flow ends without a following span. */
-		import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_END] += open;
-		import->counts->used[REPORT_IMPORT_FLOW] -= open;
-		for (size_t i = 0; i < import->threads.table.count; i++)
-			import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_SPAN] +=
-				import->threads.items[i].next_count;
-	}
-	return status;
+	/* Flow starts without an end, and flow ends without a following span. */
+	counts->left[REPORT_IMPORT_LEFT_FLOW_NO_END] += import->flows->starts;
+	counts->used[REPORT_IMPORT_FLOW] -= import->flows->starts;
+	for (size_t i = 0; i < import->threads.table.count; i++)
+		counts->left[REPORT_IMPORT_LEFT_FLOW_NO_SPAN] +=
+			import->threads.items[i].next_count;
+	return err->status;
 }

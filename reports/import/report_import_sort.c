@@ -219,55 +219,48 @@ static enum status sort_buffer(struct import_sorter *sorter, struct sort_buffer 
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static enum status flush_write(struct import_sorter *sorter, struct err *err)
+/* Write what is buffered, or after a failure discard it: there is room for a record again. */
+static void flush_write(struct import_sorter *sorter, struct err *err)
 {
-	enum status status = fs_write_at(sorter->fd, (uint64_t)sorter->file_end, sorter->write,
-					 sorter->write_used, sorter->beside, err);
-
+	if (!err_stuck(err))
+		fs_write_at(sorter->fd, (uint64_t)sorter->file_end, sorter->write,
+			    sorter->write_used, sorter->beside, err);
 	sorter->file_end += (off_t)sorter->write_used;
 	sorter->write_used = 0;
-	return status;
 }
 
-static enum status write_record(struct import_sorter *sorter, const struct import_record *record,
-				struct err *err)
+static void write_record(struct import_sorter *sorter, const struct import_record *record,
+			 struct err *err)
 {
-	enum status status = ST_OK;
-
 	if (sorter->write_used + record->bytes > RUN_WRITE)
-		status = flush_write(sorter, err);
-	if (status != ST_OK)
-		return status;
+		flush_write(sorter, err);
 	memcpy(sorter->write + sorter->write_used, record, record->bytes);
 	sorter->write_used += record->bytes;
-	return ST_OK;
 }
 
 static enum status write_run(struct import_sorter *sorter, struct sort_buffer *buffer,
 			     struct err *err)
 {
-	enum status status = ST_OK;
 	off_t at = sorter->file_end;
 
 	if (sorter->fd < 0) {
-		status = fs_unnamed(sorter->beside, &sorter->fd, err);
-		sorter->write = status == ST_OK ? mem_alloc(RUN_WRITE) : NULL;
-		if (status == ST_OK && !sorter->write)
-			status = err_nomem(err);
+		if (fs_unnamed(sorter->beside, &sorter->fd, err) != ST_OK)
+			return err->status;
+		sorter->write = mem_alloc(RUN_WRITE);
 	}
-	if (status == ST_OK && mem_grow(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1,
-					sizeof(*sorter->runs)) != 0)
-		status = err_nomem(err);
-	for (size_t i = 0; i < buffer->count && status == ST_OK; i++)
-		status = write_record(sorter, buffer->keys[i].record, err);
-	if (status == ST_OK)
-		status = flush_write(sorter, err);
-	if (status == ST_OK)
-		sorter->runs[sorter->run_count++] =
-			(struct sort_run){.at = at, .end = sorter->file_end, .begin = at};
+	if (!sorter->write || mem_grow(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1,
+				       sizeof(*sorter->runs)) != 0)
+		return err_nomem(err);
+	for (size_t i = 0; i < buffer->count && !err_stuck(err); i++)
+		write_record(sorter, buffer->keys[i].record, err);
+	flush_write(sorter, err);
+	if (err_stuck(err))
+		return err->status;
+	sorter->runs[sorter->run_count++] =
+		(struct sort_run){.at = at, .end = sorter->file_end, .begin = at};
 	buffer->used = 0;
 	buffer->count = 0;
-	return status;
+	return ST_OK;
 }
 
 static void *sort_main(void *user)
@@ -417,25 +410,22 @@ static const struct import_record *run_record(const struct sort_run *run)
 }
 
 /* Fill the window so that it holds the whole next record, if there is one. */
-static enum status fill_run(struct import_sorter *sorter, struct sort_run *run, struct err *err)
+static void fill_run(struct import_sorter *sorter, struct sort_run *run, struct err *err)
 {
 	size_t have = run->to - run->from, want;
 	const struct import_record *record = run_record(run);
-	enum status status;
 
-	if (have >= sizeof(*record) && have >= record->bytes)
-		return ST_OK;
+	if (err_stuck(err) || (have >= sizeof(*record) && have >= record->bytes))
+		return;
 	memmove(run->window, run->window + run->from, have);
 	run->from = 0;
 	run->to = have;
 	want = RUN_READ - have;
 	if ((off_t)want > run->end - run->at)
 		want = (size_t)(run->end - run->at);
-	status = fs_read_at(sorter->fd, (uint64_t)run->at, run->window + have, want, sorter->beside,
-			    err);
+	fs_read_at(sorter->fd, (uint64_t)run->at, run->window + have, want, sorter->beside, err);
 	run->at += (off_t)want;
 	run->to += want;
-	return status;
 }
 
 /* Of equal records that of the earlier run comes first. */
@@ -466,119 +456,103 @@ static void sift_down(struct import_sorter *sorter, size_t at)
 }
 
 /* Begin to merge @count runs from @first on, at most MERGED. */
-static enum status begin_merge(struct import_sorter *sorter, size_t first, size_t count,
-			       struct err *err)
+static void begin_merge(struct import_sorter *sorter, size_t first, size_t count, struct err *err)
 {
-	enum status status = ST_OK;
-
 	sorter->heap_count = 0;
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
+	for (size_t i = 0; i < count && !err_stuck(err); i++) {
 		sorter->runs[first + i].window = sorter->windows + i * RUN_READ;
-		status = fill_run(sorter, &sorter->runs[first + i], err);
+		fill_run(sorter, &sorter->runs[first + i], err);
 		sorter->heap[sorter->heap_count++] = first + i;
 	}
-	for (size_t i = sorter->heap_count / 2; i-- > 0 && status == ST_OK;)
+	for (size_t i = sorter->heap_count / 2; i-- > 0 && !err_stuck(err);)
 		sift_down(sorter, i);
-	return status;
 }
 
 /* Go on to the record after the first. */
-static enum status advance_merge(struct import_sorter *sorter, struct err *err)
+static void advance_merge(struct import_sorter *sorter, struct err *err)
 {
 	struct sort_run *run = &sorter->runs[sorter->heap[0]];
-	enum status status;
 
 	run->from += run_record(run)->bytes;
-	status = fill_run(sorter, run, err);
-	if (status != ST_OK)
-		return status;
+	fill_run(sorter, run, err);
+	if (err_stuck(err))
+		return;
 	if (!run_record(run))
 		sorter->heap[0] = sorter->heap[--sorter->heap_count];
 	sift_down(sorter, 0);
-	return ST_OK;
 }
 
 /* Merge @count runs from @first on into one that takes their place, and give back their room. */
-static enum status merge_runs(struct import_sorter *sorter, size_t first, size_t count,
-			      struct err *err)
+static void merge_runs(struct import_sorter *sorter, size_t first, size_t count, struct err *err)
 {
 	struct sort_run merged = {.at = sorter->file_end, .begin = sorter->file_end};
-	enum status status = begin_merge(sorter, first, count, err);
 
-	while (status == ST_OK && sorter->heap_count > 0) {
-		status = write_record(sorter, run_record(&sorter->runs[sorter->heap[0]]), err);
-		if (status == ST_OK)
-			status = advance_merge(sorter, err);
+	begin_merge(sorter, first, count, err);
+	while (!err_stuck(err) && sorter->heap_count > 0) {
+		write_record(sorter, run_record(&sorter->runs[sorter->heap[0]]), err);
+		advance_merge(sorter, err);
 	}
-	if (status == ST_OK)
-		status = flush_write(sorter, err);
-	if (status != ST_OK)
-		return status;
+	flush_write(sorter, err);
+	if (err_stuck(err))
+		return;
 	merged.end = sorter->file_end;
 	for (size_t i = first; i < first + count; i++)
 		/* where the file system cannot, the room is taken until the import ends */
 		(void)fallocate(sorter->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				sorter->runs[i].begin, sorter->runs[i].end - sorter->runs[i].begin);
 	sorter->runs[first] = merged;
-	return ST_OK;
 }
 
 enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err)
 {
-	enum status status = ST_OK;
-
 	if (!sorter->threaded)
 		return sort_buffer(sorter, &sorter->buffers[sorter->current], err);
 	if (sorter->buffers[sorter->current].count > 0)
-		status = submit_buffer(sorter, err);
+		submit_buffer(sorter, err);
 	stop_thread(sorter);
-	if (status == ST_OK && sorter->failure.status != ST_OK) {
-		status = sorter->failure.status;
-		if (err)
-			*err = sorter->failure;
-	}
+	if (!err_stuck(err) && err_stuck(&sorter->failure))
+		*err = sorter->failure;
 	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
 		free_buffer(&sorter->buffers[i]);
 	mem_free(sorter->spare);
 	sorter->spare = NULL;
 	sorter->heap = mem_calloc(MERGED, sizeof(*sorter->heap));
 	sorter->windows = mem_alloc(min(sorter->run_count, (size_t)MERGED) * RUN_READ);
-	if (status == ST_OK && (!sorter->heap || !sorter->windows))
-		status = err_nomem(err);
+	if (!err_stuck(err) && (!sorter->heap || !sorter->windows))
+		err_nomem(err);
 	/* Neighbours are merged until there are at most MERGED runs. */
-	while (status == ST_OK && sorter->run_count > MERGED) {
+	while (!err_stuck(err) && sorter->run_count > MERGED) {
 		size_t kept = 0;
 
-		for (size_t i = 0; i < sorter->run_count && status == ST_OK; i += MERGED) {
+		for (size_t i = 0; i < sorter->run_count && !err_stuck(err); i += MERGED) {
 			const size_t count = min(sorter->run_count - i, (size_t)MERGED);
 
 			if (count > 1)
-				status = merge_runs(sorter, i, count, err);
+				merge_runs(sorter, i, count, err);
 			sorter->runs[kept++] = sorter->runs[i];
 		}
 		sorter->run_count = kept;
 	}
 	mem_free(sorter->write);
 	sorter->write = NULL;
-	return status == ST_OK ? begin_merge(sorter, 0, sorter->run_count, err) : status;
+	begin_merge(sorter, 0, sorter->run_count, err);
+	return err->status;
 }
 
-enum status report__import_sorter_next(struct import_sorter *sorter,
-				       const struct import_record **out, struct err *err)
+const struct import_record *report__import_sorter_next(struct import_sorter *sorter,
+						       struct err *err)
 {
 	const struct sort_buffer *buffer = &sorter->buffers[sorter->current];
-	enum status status = ST_OK;
 
-	*out = NULL;
-	if (!sorter->heap) {
-		if (sorter->next_key < buffer->count)
-			*out = buffer->keys[sorter->next_key++].record;
-		return ST_OK;
-	}
+	if (err_stuck(err))
+		return NULL;
+	if (!sorter->heap)
+		return sorter->next_key < buffer->count ? buffer->keys[sorter->next_key++].record
+							: NULL;
 	if (sorter->begun && sorter->heap_count > 0)
-		status = advance_merge(sorter, err);
+		advance_merge(sorter, err);
 	sorter->begun = true;
-	if (status == ST_OK && sorter->heap_count > 0)
-		*out = run_record(&sorter->runs[sorter->heap[0]]);
-	return status;
+	if (err_stuck(err) || sorter->heap_count == 0)
+		return NULL;
+	return run_record(&sorter->runs[sorter->heap[0]]);
 }

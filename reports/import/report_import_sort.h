@@ -74,10 +74,11 @@ void report__import_sorter_free(struct import_sorter *sorter); /* accepts NULL *
 enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes,
 				      struct import_record **out, struct err *err);
 
-/* End putting, start reading. */
+/* End putting, start reading. @err is not NULL and holds no failure. */
 enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err);
-/* Return the next record, valid until the next call; *@out NULL: no more. */
-enum status report__import_sorter_next(struct import_sorter *sorter,
-				       const struct import_record **out, struct err *err);
+/* Return the next record, valid until the next call; NULL: no more, or @err (not NULL) holds a
+ * failure, of this call or an earlier one. */
+const struct import_record *report__import_sorter_next(struct import_sorter *sorter,
+						       struct err *err);
 
 #endif /* REPORT_IMPORT_SORT_H */

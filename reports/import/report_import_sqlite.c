@@ -178,7 +178,7 @@ struct prof_query *report__sqlite_select(struct import_sqlite *in, const char *t
 
 bool report__sqlite_next(struct import_sqlite *in, struct prof_query *query)
 {
-	if (!err_stuck(in->err) && ++in->rows % TELL_ROWS == 0)
+	if (++in->rows % TELL_ROWS == 0)
 		report__import_progress_read(in->import, 0, 0, in->err);
 	if (!prof_query_next(query, &in->err->status, in->err))
 		return false;

@@ -223,8 +223,9 @@ static bool name_track(struct import *import, struct import_thread *thread, bool
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
-static enum status add_lane(struct import *import, struct import_thread *thread, const char *name,
-			    const char *parent, struct err *err)
+/* NULL: out of memory. */
+static struct import_lane *add_lane(struct import *import, struct import_thread *thread,
+				    const char *name, const char *parent)
 {
 	const struct ips_track_params params = {
 		.name = !parent ? thread->shown : NULL,
@@ -243,38 +244,35 @@ static enum status add_lane(struct import *import, struct import_thread *thread,
 
 	if (mem_grow(&thread->lanes, &thread->lane_capacity, thread->lane_count + 1,
 		     sizeof(*thread->lanes)) != 0)
-		return err_nomem(err);
+		return NULL;
 	lane = &thread->lanes[thread->lane_count];
 	*lane = (struct import_lane){0};
 	lane->track = ips_track_open_foreign(import->recording, name, &params,
 					     pid == INT64_MAX ? IPS_NULL : pid,
 					     tid == INT64_MAX ? IPS_NULL : tid);
 	if (!lane->track)
-		return err_nomem(err);
+		return NULL;
 	thread->lane_count++;
 	import->tracks++;
-	return ST_OK;
+	return lane;
 }
 
-enum status report__import_lane_add(struct import *import, struct import_thread *thread,
-				    struct import_lane **out, struct err *err)
+struct import_lane *report__import_lane_add(struct import *import, struct import_thread *thread,
+					    struct err *err)
 {
-	enum status status = ST_OK;
+	struct import_lane *lane = NULL;
 	char *base, *name = NULL;
 
-	*out = NULL;
 	if (import->tracks >= IMPORT_MOST_TRACKS)
-		return ST_OK;
+		return NULL;
 	base = mem_printf("%s (overlap %zu)", thread->track, thread->lane_count);
-	if (!base || !unique_name(import, base, &name))
-		status = err_nomem(err);
-	if (status == ST_OK)
-		status = add_lane(import, thread, name, thread->track, err);
-	if (status == ST_OK)
-		*out = &thread->lanes[thread->lane_count - 1];
+	if (base && unique_name(import, base, &name))
+		lane = add_lane(import, thread, name, thread->track);
+	if (!lane)
+		err_nomem(err);
 	mem_free(base);
 	mem_free(name);
-	return status;
+	return lane;
 }
 
 /* Find what the thread @at is under where the file does not say it: its process, or the device of a
@@ -362,17 +360,20 @@ static enum status complete_threads(struct import *import, struct err *err)
 
 enum status report__import_tracks_open(struct import *import, struct err *err)
 {
-	enum status status = complete_threads(import, err);
-	const size_t all = import->threads.table.count;
-	const struct import_thread *items = import->threads.items;
-	uint32_t *list = mem_calloc(all + 1, sizeof(*list));
-	uint32_t *shared = mem_calloc(all + 1, sizeof(*shared));
-	size_t count = 0;
+	const struct import_thread *items;
+	uint32_t *list, *shared;
+	size_t all, count = 0;
+	bool good;
 
-	if (!list || !shared)
-		status = err_nomem(err);
+	if (complete_threads(import, err) != ST_OK)
+		return err->status;
+	all = import->threads.table.count;
+	items = import->threads.items;
+	list = mem_calloc(all + 1, sizeof(*list));
+	shared = mem_calloc(all + 1, sizeof(*shared));
+	good = list && shared;
 	/* Those with events are named first. */
-	for (int used = 1; used >= 0 && status == ST_OK; used--) {
+	for (int used = 1; used >= 0 && good; used--) {
 		const size_t first = count;
 
 		for (size_t i = 0; i < all; i++)
@@ -387,23 +388,21 @@ enum status report__import_tracks_open(struct import *import, struct err *err)
 		}
 		qsort_r(list + first, count - first, sizeof(*list), compare_tracks, import);
 		memset(shared, 0, (all + 1) * sizeof(*shared));
-		if (!count_names(import, list + first, count - first, shared))
-			status = err_nomem(err);
-		for (size_t i = first; i < count && status == ST_OK; i++)
-			if (!name_track(import, &import->threads.items[list[i]],
-					shared[i - first] > 1))
-				status = err_nomem(err);
+		good = count_names(import, list + first, count - first, shared);
+		for (size_t i = first; i < count && good; i++)
+			good = name_track(import, &import->threads.items[list[i]],
+					  shared[i - first] > 1);
 	}
-	if (status == ST_OK)
+	if (good)
 		qsort_r(list, count, sizeof(*list), compare_tracks, import);
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
+	for (size_t i = 0; i < count && good; i++) {
 		struct import_thread *thread = &import->threads.items[list[i]];
 
-		status = add_lane(import, thread, thread->track, NULL, err);
+		good = add_lane(import, thread, thread->track, NULL) != NULL;
 	}
 	mem_free(list);
 	mem_free(shared);
-	return status;
+	return good ? ST_OK : err_nomem(err);
 }
 
 void report__import_tracks_fini(struct import *import)

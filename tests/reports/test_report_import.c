@@ -198,6 +198,7 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 	struct fixture *f = *state;
 	const struct import_record *got;
 	struct import_sorter *sorter;
+	struct err err = {ST_OK, ""};
 	int64_t last_time = -1;
 	uint32_t last = 0, count = 0;
 
@@ -213,11 +214,8 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 					      .thread = i,
 					      .bytes = BYTES};
 	}
-	assert_int_equal(report__import_sorter_read(sorter, NULL), ST_OK);
-	for (;; count++) {
-		assert_int_equal(report__import_sorter_next(sorter, &got, NULL), ST_OK);
-		if (!got)
-			break;
+	assert_int_equal(report__import_sorter_read(sorter, &err), ST_OK);
+	for (; (got = report__import_sorter_next(sorter, &err)); count++) {
 		assert_int_equal(got->time_ns, (int64_t)got->thread * 7919 % TIMES - TIMES / 2);
 		assert_int_equal(((const unsigned char *)got)[BYTES - 1], got->thread & 255);
 		assert_true(count == 0 || got->time_ns > last_time ||
@@ -225,6 +223,7 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 		last_time = got->time_ns;
 		last = got->thread;
 	}
+	assert_int_equal(err.status, ST_OK);
 	assert_int_equal(count, RECORDS);
 	report__import_sorter_free(sorter);
 }
