@@ -17,8 +17,10 @@
 #define DEPTH_MOST 4096
 #define PROGRESS   4096 /* lines between two reports of the progress */
 
+/* Failures stick in `err`: nothing is handed over after the first. */
 struct stacks {
 	struct import *import;
+	struct err *err;
 	uint32_t track;
 	struct frame {
 		uint32_t site;
@@ -26,7 +28,8 @@ struct stacks {
 	} open[DEPTH_MOST]; /* of the line before, the outermost first */
 	int depth;
 	int64_t now_ns;
-	uint64_t offset; /* of the line in the file */
+	uint64_t offset;        /* of the line in the file */
+	char buffer[LINE_MOST]; /* holds the longest line */
 };
 
 /* Split a line without its end into stack and count. Return the length of the stack, 0: it is no
@@ -54,54 +57,47 @@ static size_t trim_end(const char *line, size_t length)
 }
 
 /* End the open frames from @depth on: each is a span. Of equal times the first one encloses. */
-static enum status close_frames(struct stacks *stacks, int depth, struct err *err)
+static void close_frames(struct stacks *stacks, int depth)
 {
-	enum status status = ST_OK;
-
-	for (int i = depth; i < stacks->depth && status == ST_OK; i++) {
+	for (int i = depth; i < stacks->depth && !err_stuck(stacks->err); i++) {
 		const struct frame *frame = &stacks->open[i];
 
 		stacks->import->counts->events++;
-		status =
-			report__import_span(stacks->import, stacks->track, frame->site,
-					    frame->start_ns, stacks->now_ns - frame->start_ns, err);
+		report__import_span(stacks->import, stacks->track, frame->site, frame->start_ns,
+				    stacks->now_ns - frame->start_ns, stacks->err);
 	}
 	stacks->depth = min(stacks->depth, depth);
-	return status;
 }
 
 /* A frame of the line's stack: the same as that of the line before, or a new one. */
-static enum status enter_frame(struct stacks *stacks, int depth, const char *name, size_t length,
-			       bool *same, struct err *err)
+static void enter_frame(struct stacks *stacks, int depth, const char *name, size_t length,
+			bool *same)
 {
 	char text[IMPORT_TEXT_SIZE];
 	const size_t kept = min(length, sizeof(text) - 1);
-	enum status status;
 	uint32_t site;
 
 	memcpy(text, name, kept);
 	text[kept] = '\0';
-	status = report__import_name_site(stacks->import, "stack", kept > 0 ? text : "(no name)",
-					  &site, err);
+	if (report__import_name_site(stacks->import, "stack", kept > 0 ? text : "(no name)", &site,
+				     stacks->err) != ST_OK)
+		return;
 	*same = *same && depth < stacks->depth && stacks->open[depth].site == site;
-	if (status != ST_OK || *same)
-		return status;
-	status = close_frames(stacks, depth, err);
+	if (*same)
+		return;
+	close_frames(stacks, depth);
 	stacks->open[stacks->depth++] = (struct frame){site, stacks->now_ns};
-	return status;
 }
 
-static enum status read_line(struct stacks *stacks, const char *line, size_t length,
-			     struct err *err)
+static void read_line(struct stacks *stacks, const char *line, size_t length)
 {
-	enum status status = ST_OK;
 	bool same = true;
 	int64_t count;
 	int depth = 0;
 
 	length = trim_end(line, length);
 	if (length == 0)
-		return ST_OK;
+		return;
 	length = parse_count(line, length, &count);
 	if (length == 0 || count == 0 || stacks->now_ns > INT64_MAX / 2 - count) {
 		stacks->import->counts->events++;
@@ -113,9 +109,9 @@ static enum status read_line(struct stacks *stacks, const char *line, size_t len
 		else
 			report__import_left_at(stacks->import, REPORT_IMPORT_LEFT_TIME_RANGE,
 					       stacks->offset);
-		return ST_OK;
+		return;
 	}
-	for (const char *at = line, *end = line + length; at && status == ST_OK; depth++) {
+	for (const char *at = line, *end = line + length; at && !err_stuck(stacks->err); depth++) {
 		const char *next = memchr(at, ';', (size_t)(end - at));
 
 		if (depth == DEPTH_MOST) {
@@ -124,52 +120,51 @@ static enum status read_line(struct stacks *stacks, const char *line, size_t len
 					       stacks->offset);
 			break;
 		}
-		status = enter_frame(stacks, depth, at, (size_t)((next ? next : end) - at), &same,
-				     err);
+		enter_frame(stacks, depth, at, (size_t)((next ? next : end) - at), &same);
 		at = next ? next + 1 : NULL;
 	}
-	if (status == ST_OK)
-		status = close_frames(stacks, depth, err);
+	close_frames(stacks, depth);
 	stacks->now_ns += count;
-	return status;
 }
 
-/* Read the lines of the file through @buffer, which holds the longest. */
-static enum status read_lines(struct stacks *stacks, char *buffer, struct err *err)
+static void read_lines(struct stacks *stacks)
 {
 	struct import_input *input = &stacks->import->input;
+	char *buffer = stacks->buffer;
+	struct err *err = stacks->err;
 	size_t filled = 0, got = 1;
 	uint64_t lines = 0;
-	enum status status = ST_OK;
 
-	while (got > 0 && status == ST_OK) {
+	while (got > 0 && !err_stuck(err) &&
+	       report__import_input_read(input, buffer + filled, LINE_MOST - filled, &got, err) ==
+		       ST_OK) {
 		size_t at = 0;
 
-		status = report__import_input_read(input, buffer + filled, LINE_MOST - filled, &got,
-						   err);
-		filled += status == ST_OK ? got : 0;
-		while (status == ST_OK && at < filled) {
+		filled += got;
+		while (at < filled && !err_stuck(err)) {
 			const char *end = memchr(buffer + at, '\n', filled - at);
 			const size_t length = end ? (size_t)(end - buffer) - at : filled - at;
 
 			/* The rest of the line is still to be read, unless the file ends here. */
 			if (!end && got > 0 && length < LINE_MOST)
 				break;
-			if (!end && length == LINE_MOST)
-				return err_set(err, ST_FORMAT,
-					       "%s: byte %" PRIu64 ": a line of more than 1 MiB",
-					       input->name, stacks->offset);
-			status = read_line(stacks, buffer + at, length, err);
+			if (!end && length == LINE_MOST) {
+				err_set(err, ST_FORMAT,
+					"%s: byte %" PRIu64 ": a line of more than 1 MiB",
+					input->name, stacks->offset);
+				return;
+			}
+			read_line(stacks, buffer + at, length);
 			at += length + (end ? 1 : 0);
 			stacks->offset += length + (end ? 1 : 0);
-			if (status == ST_OK && ++lines % PROGRESS == 0)
-				status = report__import_progress_read(stacks->import, input->taken,
-								      input->size, err);
+			if (++lines % PROGRESS == 0)
+				report__import_progress_read(stacks->import, input->taken,
+							     input->size, err);
 		}
 		filled -= at;
 		memmove(buffer, buffer + at, filled);
 	}
-	return status == ST_OK ? close_frames(stacks, 0, err) : status;
+	close_frames(stacks, 0);
 }
 
 static enum status read_folded(struct import *import, struct err *err)
@@ -179,22 +174,19 @@ static enum status read_folded(struct import *import, struct err *err)
 					   .name = "stacks",
 					   .process_sort = IPS_NULL};
 	struct stacks *stacks = mem_calloc(1, sizeof(*stacks));
-	char *buffer = mem_alloc(LINE_MOST);
-	enum status status = stacks && buffer ? ST_OK : err_nomem(err);
+	struct err own;
 
-	if (status == ST_OK) {
-		stacks->import = import;
-		status = report__import_track(import, &track, &stacks->track, err);
-	}
-	if (status == ST_OK)
-		status = report__import_fact(import, "unit", "1 ns is a count of 1", err);
-	if (status == ST_OK)
-		status = read_lines(stacks, buffer, err);
-	if (status == ST_OK)
-		import->counts->bytes = stacks->offset;
+	err = err_start(err, &own);
+	if (!stacks)
+		return err_nomem(err);
+	stacks->import = import;
+	stacks->err = err;
+	if (report__import_track(import, &track, &stacks->track, err) == ST_OK &&
+	    report__import_fact(import, "unit", "1 ns is a count of 1", err) == ST_OK)
+		read_lines(stacks);
+	import->counts->bytes = stacks->offset;
 	mem_free(stacks);
-	mem_free(buffer);
-	return status;
+	return err->status;
 }
 
 /* Every whole line of the beginning is a stack with a count, and one has two frames. */
