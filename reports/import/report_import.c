@@ -150,7 +150,6 @@ static enum status write_database(struct import *import, const char *path, struc
 	struct ips_recording_params params;
 	struct ips_commit told = {0};
 	char why[ERR_TEXT_SIZE];
-	enum status status;
 	int code;
 
 	ips_recording_params_defaults(&params);
@@ -164,26 +163,26 @@ static enum status write_database(struct import *import, const char *path, struc
 	code = ips_recording_open(&import->recording, path, &params, why, sizeof(why));
 	if (code != 0)
 		return err_set(err, (enum status)code, "%s", why);
-	status = report__import_meta_write(import, err);
-	for (size_t i = 0; i < import->device_count && status == ST_OK; i++)
-		status = report__import_gpu(import, import->devices[i].number)
-				 ? (enum status)ips_append_device(import->recording,
-								  &import->devices[i])
-				 : err_nomem(err);
-	if (status == ST_OK)
-		status = report__import_tracks_open(import, err);
-	if (status == ST_OK)
-		status = report__import_record(import, err);
+	report__import_meta_write(import, err);
+	for (size_t i = 0; i < import->device_count && !err_stuck(err); i++) {
+		code = report__import_gpu(import, import->devices[i].number)
+			       ? ips_append_device(import->recording, &import->devices[i])
+			       : ST_NOMEM;
+		if (code != 0)
+			err_set(err, (enum status)code, "%s", ips_status_text(code));
+	}
+	report__import_tracks_open(import, err);
+	report__import_record(import, err);
 	/* Its memory is needed for the end of the recording. */
 	report__import_sorter_free(import->main);
 	import->main = NULL;
 	import->counts->tracks = import->tracks;
 	code = ips_recording_close(import->recording, why, sizeof(why));
 	import->recording = NULL;
-	if (status == ST_OK && code != 0)
-		status = err_set(err, (enum status)code, "%s", why);
-	if (status != ST_OK)
-		return status;
+	if (!err_stuck(err) && code != 0)
+		err_set(err, (enum status)code, "%s", why);
+	if (err_stuck(err))
+		return err->status;
 	/* The database must have as many rows as were recorded. */
 	if (told.spans == counts->spans && told.instants == counts->instants &&
 	    told.counters == counts->counters)
@@ -227,76 +226,73 @@ static enum status check_output(const struct report_import_params *params, struc
 	return report_output_check(params->output, params->force, err);
 }
 
+/* Remove a database, and SQLite's side files of it. */
+static void remove_database(const char *path)
+{
+	static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
+	char name[FS_PATH_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		if (fs_path(name, "%s%s", path, endings[i]))
+			unlink(name);
+}
+
 /* Import the trace, with its halves of spans sorted first or paired as they come. *@again: they
- * cannot be paired as they come; nothing was done. */
-static enum status run(const struct report_import_params *params, const char *temporary,
-		       const char *target, bool sorted, struct report_import_counts *counts,
-		       bool *again, struct err *err)
+ * cannot be paired as they come; nothing was done. @err holds no failure. */
+static void run(const struct report_import_params *params, const char *temporary,
+		const char *target, bool sorted, struct report_import_counts *counts, bool *again,
+		struct err *err)
 {
 	struct import *import = mem_calloc(1, sizeof(*import));
-	enum status status;
 
 	*again = false;
 	*counts = (struct report_import_counts){0};
-	if (!import)
-		return err_nomem(err);
+	if (!import) {
+		err_nomem(err);
+		return;
+	}
 	import->params = params;
 	import->counts = counts;
 	import->input.fd = -1;
-	status = report__import_input_open(&import->input, params->trace, err);
+	report__import_input_open(&import->input, params->trace, err);
+	/* What cannot be read twice is sorted. */
 	sorted = sorted || import->input.size == 0 || strcmp(params->trace, "-") == 0;
-	if (status == ST_OK) /* what cannot be read twice is sorted */
-		status = report__import_init(import, temporary, sorted, err);
-	if (status == ST_OK)
-		status = report__import_read(import, err);
-	*again = import->unordered;
-	if (status == ST_OK)
-		status = report__import_pair(import, err);
-	if (status == ST_OK) {
+	if (!err_stuck(err) && report__import_init(import, temporary, sorted, err) == ST_OK &&
+	    report__import_read(import, err) == ST_OK &&
+	    report__import_pair(import, err) == ST_OK) {
 		choose_base(import);
-		status = write_database(import, temporary, err);
-		if (status == ST_OK)
-			status = move_to_output(temporary, target, params->output, params->force,
-						err);
-		if (status != ST_OK) {
-			static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
-			char name[FS_PATH_SIZE];
-
-			/* The database, and SQLite's side files of it. */
-			for (size_t i = 0; i < ARRAY_LEN(endings); i++)
-				if (fs_path(name, "%s%s", temporary, endings[i]))
-					unlink(name);
-		}
+		if (write_database(import, temporary, err) != ST_OK ||
+		    move_to_output(temporary, target, params->output, params->force, err) != ST_OK)
+			remove_database(temporary);
 	}
+	*again = import->unordered;
 	report__import_fini(import);
 	mem_free(import);
-	return status;
 }
 
 enum status report_import(const struct report_import_params *params,
 			  struct report_import_counts *counts, struct err *err)
 {
-	struct err why = {ST_OK, ""};
 	char temporary[FS_PATH_SIZE];
-	enum status status = check_output(params, &why);
-	struct fs_writer lock = {.fd = -1};
+	struct fs_writer lock;
 	bool again = false;
+	struct err own;
 
+	err = err_start(err, &own);
 	*counts = (struct report_import_counts){0};
-	if (status == ST_OK)
-		status = fs_writer_open(&lock, params->output, &why);
+	if (check_output(params, err) != ST_OK ||
+	    fs_writer_open(&lock, params->output, err) != ST_OK)
+		return err->status;
 	/* What an import writes until its end has names that go on after that of a file which it
 	 * locks: another import to the same output leaves it alone, and one after a kill removes it. */
-	if (status == ST_OK && !fs_path(temporary, "%s.db", lock.temporary))
-		status = err_set(&why, ST_INVALID, "%s: the path is too long", params->output);
-	if (status == ST_OK)
-		status = run(params, temporary, lock.target, false, counts, &again, &why);
+	if (fs_path(temporary, "%s.db", lock.temporary))
+		run(params, temporary, lock.target, false, counts, &again, err);
+	else
+		err_set(err, ST_INVALID, "%s: the path is too long", params->output);
 	if (again) {
-		why = (struct err){ST_OK, ""};
-		status = run(params, temporary, lock.target, true, counts, &again, &why);
+		err_start(err, &own);
+		run(params, temporary, lock.target, true, counts, &again, err);
 	}
 	fs_writer_drop(&lock);
-	if (status != ST_OK && err)
-		*err = why;
-	return status;
+	return err->status;
 }

@@ -241,20 +241,20 @@ enum status report_import_cached(const char **path, const char *command, struct 
 	content = recognise(*path);
 	if (content == CONTENT_OTHER)
 		return ST_OK;
-	status = make_folder(folder, *path, err);
-	if (status == ST_OK)
-		status = name_entry(entry, folder, *path, &info, err);
-	if (status == ST_OK && !find_entry(entry)) {
+	err = err_start(err, &own);
+	if (make_folder(folder, *path, err) != ST_OK ||
+	    name_entry(entry, folder, *path, &info, err) != ST_OK)
+		return err->status;
+	if (!find_entry(entry)) {
 		status = import(*path, entry, command, err);
 		if (status == ST_FORMAT && content == CONTENT_DATABASE) {
 			err_start(err, &own); /* what opens the file says what it is */
 			return ST_OK;
 		}
-		if (status == ST_OK)
-			prune(folder, entry);
+		if (status != ST_OK)
+			return status;
+		prune(folder, entry);
 	}
-	if (status != ST_OK)
-		return status;
 	kept = arena_strdup(&paths, entry);
 	if (!kept)
 		return err_nomem(err);

@@ -83,33 +83,22 @@ const struct cli_command report_import_cli = {
 
 static enum status parse_line(struct import_line *line, int argc, char **argv, struct err *err)
 {
-	struct cli_argument argument;
-	struct cli_walk walk;
-	enum status status;
-	bool more;
+	int count = 0;
+	const struct cli_words words = {&line->trace, 1, &count,
+					"a TRACE is enough; -o FILE says where to"};
 
 	*line = (struct import_line){0};
-	cli_begin(&walk, &report_import_cli, argc, argv, false);
-	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
-		if (!argument.option && line->trace)
-			return err_set(err, ST_INVALID,
-				       "one word too many: \"%s\" (a TRACE is enough; -o FILE says "
-				       "where to)",
-				       argument.value);
-		if (!argument.option)
-			line->trace = argument.value;
-		else
-			cli_set(&argument, line, err);
-	}
-	if (status == ST_OK && (!line->trace || !*line->trace))
+	if (cli_parse(&report_import_cli, argc, argv, NULL, line, &words, err) != ST_OK)
+		return err->status;
+	if (!line->trace || !*line->trace)
 		return err_set(err, ST_INVALID,
 			       "no trace given (a file, or - for standard input; --help has "
 			       "examples)");
-	if (status == ST_OK && line->output && strcmp(line->output, "-") == 0)
+	if (line->output && strcmp(line->output, "-") == 0)
 		return err_set(
 			err, ST_INVALID,
 			"--output: a database cannot go to the standard output; name a file");
-	return status;
+	return ST_OK;
 }
 
 /* Derive the output from the trace's name: "../x/trace.json.gz" gives "trace.db", and "results.db",
@@ -253,15 +242,13 @@ enum status report_import_run(int argc, char **argv, struct err *err)
 	uint64_t started = clock_ns();
 	char output[FS_PATH_SIZE];
 	struct import_line line;
-	enum status status = parse_line(&line, argc, argv, err);
+	enum status status;
 
-	if (status == ST_OK && !line.output) {
-		line.output = output;
-		if (!default_output(line.trace, output))
-			status = err_set(err, ST_INVALID, "%s: the name is too long", line.trace);
-	}
-	if (status != ST_OK)
-		return status;
+	if (parse_line(&line, argc, argv, err) != ST_OK)
+		return err->status;
+	if (!line.output && !default_output(line.trace, output))
+		return err_set(err, ST_INVALID, "%s: the name is too long", line.trace);
+	line.output = line.output ? line.output : output;
 	params.trace = line.trace;
 	params.output = line.output;
 	params.force = line.force;

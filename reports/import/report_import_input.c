@@ -153,22 +153,23 @@ static enum status read_packed(struct import_input *input, void *to, size_t size
 			       struct err *err)
 {
 	struct import_packed *packed = input->packed;
-	enum status status = ST_OK;
+	enum status status;
 
-	for (*got = 0; *got == 0 && !input->cut && status == ST_OK;) {
+	for (*got = 0; *got == 0 && !input->cut;) {
 		if (packed->left == 0) {
 			status = read_plain(input, packed->buffer, sizeof(packed->buffer),
 					    &packed->left, err);
 			packed->next = packed->buffer;
+			if (status != ST_OK)
+				return status;
 		}
-		if (status == ST_OK && packed->left == 0) {
+		if (packed->left == 0) {
 			input->cut = !packed->ended;
-			break;
+			return ST_OK;
 		}
-		if (status == ST_OK)
-			input->cut = !packed->packing->unpack(packed, to, size, got);
+		input->cut = !packed->packing->unpack(packed, to, size, got);
 	}
-	return status;
+	return ST_OK;
 }
 
 /* Fill the head by @read. */
@@ -177,15 +178,17 @@ static enum status read_head(struct import_input *input,
 						 size_t *got, struct err *err),
 			     struct err *err)
 {
-	enum status status = ST_OK;
+	enum status status;
 	size_t got = 1;
 
-	while (input->head_bytes < IMPORT_HEAD && got > 0 && status == ST_OK) {
+	while (input->head_bytes < IMPORT_HEAD && got > 0) {
 		status = read(input, input->head + input->head_bytes,
 			      IMPORT_HEAD - input->head_bytes, &got, err);
-		input->head_bytes += status == ST_OK ? got : 0;
+		if (status != ST_OK)
+			return status;
+		input->head_bytes += got;
 	}
-	return status;
+	return ST_OK;
 }
 
 /* The head so far is compressed: decompress it, and what follows. */

@@ -240,13 +240,14 @@ enum status report__import_pair(struct import *import, struct err *err);
 /* report_import_track.c */
 void report__import_tracks_fini(struct import *import);
 /* Order and name the tracks of all used threads, and of the processes and devices that they are
- * under; open the first lane of each. */
+ * under; open the first lane of each. After a failure in @err (not NULL) nothing is done. */
 enum status report__import_tracks_open(struct import *import, struct err *err);
 /* Add a lane to @thread for overlapping spans; NULL: too many tracks, or a failure in @err. */
 struct import_lane *report__import_lane_add(struct import *import, struct import_thread *thread,
 					    struct err *err);
 
-/* report_import_record.c: record everything in `main`. @err is not NULL and holds no failure. */
+/* report_import_record.c: record everything in `main`. After a failure in @err (not NULL) nothing
+ * is done. */
 enum status report__import_record(struct import *import, struct err *err);
 
 /* report_import_record.c: open flows, by key */

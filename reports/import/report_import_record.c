@@ -613,7 +613,8 @@ enum status report__import_record(struct import *import, struct err *err)
 	struct report_import_counts *counts = import->counts;
 	const struct import_record *record;
 
-	report__import_sorter_read(import->main, err);
+	if (report__import_sorter_read(import->main, err) != ST_OK)
+		return err->status;
 	while ((record = report__import_sorter_next(import->main, err))) {
 		char why[ERR_TEXT_SIZE];
 		int code;

@@ -505,6 +505,8 @@ static void merge_runs(struct import_sorter *sorter, size_t first, size_t count,
 
 enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err)
 {
+	if (err_stuck(err))
+		return err->status;
 	if (!sorter->threaded)
 		return sort_buffer(sorter, &sorter->buffers[sorter->current], err);
 	if (sorter->buffers[sorter->current].count > 0)

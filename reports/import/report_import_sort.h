@@ -74,7 +74,7 @@ void report__import_sorter_free(struct import_sorter *sorter); /* accepts NULL *
 enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes,
 				      struct import_record **out, struct err *err);
 
-/* End putting, start reading. @err is not NULL and holds no failure. */
+/* End putting, start reading. After a failure in @err (not NULL) nothing is done. */
 enum status report__import_sorter_read(struct import_sorter *sorter, struct err *err);
 /* Return the next record, valid until the next call; NULL: no more, or @err (not NULL) holds a
  * failure, of this call or an earlier one. */

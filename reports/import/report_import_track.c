@@ -365,7 +365,7 @@ enum status report__import_tracks_open(struct import *import, struct err *err)
 	size_t all, count = 0;
 	bool good;
 
-	if (complete_threads(import, err) != ST_OK)
+	if (err_stuck(err) || complete_threads(import, err) != ST_OK)
 		return err->status;
 	all = import->threads.table.count;
 	items = import->threads.items;
