@@ -251,14 +251,10 @@ static enum status merge_write(struct merge_line *line, struct err *err)
 enum status report_merge_run(int argc, char **argv, struct err *err)
 {
 	struct merge_line line = {0};
-	enum status status = merge_parse(&line, argc, argv, err);
 
-	if (status == ST_OK)
-		status = merge_check(&line, err);
-	if (status == ST_OK)
-		status = merge_write(&line, err);
-	if (status == ST_OK)
+	if (merge_parse(&line, argc, argv, err) == ST_OK && merge_check(&line, err) == ST_OK &&
+	    merge_write(&line, err) == ST_OK)
 		merge_print(&line, stdout);
 	mem_free(line.sources);
-	return status;
+	return err->status;
 }

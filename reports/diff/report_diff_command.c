@@ -374,20 +374,18 @@ static enum status parse_line(struct diff_line *line, int argc, char **argv, str
 {
 	const struct cli_words words = {line->words, ARRAY_LEN(line->words), &line->word_count,
 					"two runs are enough"};
-	enum status status;
 
 	*line = (struct diff_line){.table = {.width = -1},
 				   .how = {.gate = -1, .limit = LIMIT_DEFAULT}};
-	status = cli_parse(&report_diff_cli, argc, argv, NULL, line, &words, err);
-	if (status == ST_OK && line->gate)
-		status = parse_gate(line->gate, &line->how.gate, err);
-	if (status == ST_OK)
-		status = report_verb_render(&line->how.render, &line->table, err);
-	if (status == ST_OK && line->word_count < 2)
+	if (cli_parse(&report_diff_cli, argc, argv, NULL, line, &words, err) != ST_OK ||
+	    (line->gate && parse_gate(line->gate, &line->how.gate, err) != ST_OK) ||
+	    report_verb_render(&line->how.render, &line->table, err) != ST_OK)
+		return err->status;
+	if (line->word_count < 2)
 		return err_set(err, ST_INVALID,
 			       "two runs are needed: ipu-report diff A B (%s given)",
 			       line->word_count == 1 ? "one" : "none");
-	return status;
+	return ST_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -54,13 +54,19 @@ static void sink_deflate(struct report_sink *sink, int flush)
 	} while (gzip->stream.avail_out == 0 && sink->status == ST_OK);
 }
 
-void report_sink_flush(struct report_sink *sink)
+/* Write out the buffer; @flush is zlib's. */
+static void sink_flush(struct report_sink *sink, int flush)
 {
 	if (sink->gzip && sink->status == ST_OK)
-		sink_deflate(sink, Z_NO_FLUSH);
+		sink_deflate(sink, flush);
 	else
 		sink_write(sink, sink->buffer, sink->used);
 	sink->used = 0;
+}
+
+void report_sink_flush(struct report_sink *sink)
+{
+	sink_flush(sink, Z_NO_FLUSH);
 }
 
 void report_sink_long(struct report_sink *sink, const char *bytes, size_t length)
@@ -106,7 +112,6 @@ static void sink_free(struct report_sink *sink)
 enum status report_sink_open(struct report_sink *sink, const char *path, struct err *err)
 {
 	const size_t length = strlen(path);
-	enum status status = ST_OK;
 
 	*sink = (struct report_sink){.err = err, .standard = strcmp(path, "-") == 0};
 	sink->file.fd = -1;
@@ -119,35 +124,28 @@ enum status report_sink_open(struct report_sink *sink, const char *path, struct 
 						GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
 			mem_free(sink->gzip);
 			sink->gzip = NULL;
-			status = err_nomem(err);
+			sink->status = err_nomem(err);
 		}
 	}
-	if (status == ST_OK && !sink->standard)
-		status = fs_writer_open(&sink->file, path, err);
-	if (status != ST_OK)
+	if (sink->status == ST_OK && !sink->standard)
+		sink->status = fs_writer_open(&sink->file, path, err);
+	if (sink->status != ST_OK)
 		sink_free(sink);
-	return status;
+	return sink->status;
 }
 
 enum status report_sink_close(struct report_sink *sink, enum status status)
 {
-	if (status == ST_OK && sink->gzip) {
-		sink_deflate(sink, Z_FINISH);
-		sink->used = 0;
-	}
-	if (status == ST_OK)
-		report_sink_flush(sink);
-	/* Report the first error: a failed write aborts the rest. */
+	report_sink_fail(sink, status); /* unless a write failed before, and aborted the rest */
+	sink_flush(sink, Z_FINISH);
 	if (sink->status != ST_OK)
-		status = sink->status;
-	if (status == ST_OK && sink->standard && fflush(stdout) != 0)
-		status = err_set(sink->err, ST_IO, "write: %s", strerror(errno));
-	else if (status == ST_OK && !sink->standard)
-		status = fs_writer_close(&sink->file, sink->err);
+		fs_writer_drop(&sink->file); /* nothing, if it is the standard output */
 	else if (!sink->standard)
-		fs_writer_drop(&sink->file);
+		sink->status = fs_writer_close(&sink->file, sink->err);
+	else if (fflush(stdout) != 0)
+		sink->status = err_set(sink->err, ST_IO, "write: %s", strerror(errno));
 	sink_free(sink);
-	return status;
+	return sink->status;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */

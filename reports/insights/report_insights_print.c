@@ -242,16 +242,19 @@ static enum status write_insights(struct report_insights *insights,
 	else
 		status = report_select_write(&source, &request->choice, request->db,
 					     &request->render, limit, request->out, err);
-	if (status == ST_OK && request->choice.sql) {
+	if (status != ST_OK)
+		goto done;
+	if (request->choice.sql) {
 		for (int i = 0; i < insights->count; i++)
 			if (insights->items[i].sql)
 				fprintf(request->out, "%s-- %s\n%s;\n", i ? "\n" : "",
 					insights->items[i].id, insights->items[i].sql);
 		if (fflush(request->out) || ferror(request->out))
 			status = err_set(err, ST_IO, "write: %s", strerror(errno));
-	} else if (status == ST_OK && people) {
+	} else if (people) {
 		status = print_insights(insights, request->render.width, request->out, err);
 	}
+done:
 	report_table_free(&rows);
 	return status;
 }

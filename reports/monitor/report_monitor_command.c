@@ -138,18 +138,21 @@ static enum status draw_snapshot(struct monitor_request *request, struct str *ou
 		status = report_monitor_new(&monitor, &runs, &request->params, err);
 		prof_announcements_free(&runs);
 	}
-	if (status == ST_OK && request->json) {
+	if (status != ST_OK)
+		goto done;
+	if (request->json) {
 		jsonw_init_str(&w, out, request->watch ? 0 : 2);
 		report_monitor_json(&monitor, &w);
-		status = jsonw_end(&w, err);
-	} else if (status == ST_OK) {
+		jsonw_end(&w, err);
+	} else {
 		report_monitor_text(&monitor, request->colour, out);
 		/* On the alternate screen, stderr would be overdrawn. */
 		if (request->screen)
 			str_add(out, str_peek(&request->notes));
 	}
-	if (status == ST_OK && out->failed)
+	if (out->failed)
 		status = err_nomem(err);
+done:
 	report_monitor_free(&monitor);
 	if (!request->screen && request->notes.length > 0)
 		fprintf(stderr, "%s", str_peek(&request->notes));
@@ -266,12 +269,13 @@ int report_monitor_command(int argc, char **argv)
 
 	if (cli_standard(&monitor_cli, argc, argv, stdout))
 		return 0;
-	status = parse_line(&request, argc, argv, &err);
+	if (parse_line(&request, argc, argv, &err) != ST_OK)
+		return cli_fail(&monitor_cli, &err);
 	request.screen = request.watch && !request.json && term && term[0] &&
 			 strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) == 1;
-	if (status == ST_OK && request.watch) {
+	if (request.watch) {
 		status = watch_snapshots(&request, &number, &err);
-	} else if (status == ST_OK) {
+	} else {
 		struct str out = {0};
 
 		status = draw_snapshot(&request, &out, &err);

@@ -201,15 +201,19 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(stream_formats) == REPORT_FORMATS, "format table out of step");
 
-static void stream_flush(struct report_stream *stream)
+/* Write out the lines; @last: through the file's own buffer, too. */
+static void stream_flush(struct report_stream *stream, bool last)
 {
-	if (stream->status == ST_OK && stream->lines.failed)
+	struct str *lines = &stream->lines;
+
+	if (stream->status != ST_OK)
+		return;
+	if (lines->failed)
 		stream->status = ST_NOMEM;
-	if (stream->status == ST_OK && stream->lines.length &&
-	    fwrite(stream->lines.text, 1, stream->lines.length, stream->out) !=
-		    stream->lines.length)
+	else if (fwrite(str_peek(lines), 1, lines->length, stream->out) != lines->length ||
+		 (last && fflush(stream->out) != 0))
 		stream->status = ST_IO;
-	str_clear(&stream->lines);
+	str_clear(lines);
 }
 
 void report_stream_begin(struct report_stream *stream, const char *name,
@@ -237,7 +241,7 @@ bool report_stream_row(struct report_stream *stream, const struct report_cell *c
 	stream_formats[stream->format].row(stream, cells);
 	stream->rows++;
 	if (stream->lines.failed || (!stream->hold && stream->lines.length >= WRITE_BYTES))
-		stream_flush(stream);
+		stream_flush(stream, false);
 	return stream->status == ST_OK;
 }
 
@@ -245,12 +249,9 @@ enum status report_stream_end(struct report_stream *stream, const char *note, st
 {
 	if (stream->status == ST_OK) {
 		stream_formats[stream->format].end(stream, note);
-		stream_flush(stream);
+		stream_flush(stream, true);
 	}
 	str_free(&stream->lines);
-	if (stream->status == ST_OK && fflush(stream->out))
-		stream->status = ST_IO;
-
 	switch (stream->status) {
 	case ST_OK:
 		return ST_OK;
@@ -328,7 +329,7 @@ static bool pass_slice(struct view_pass *pass, struct err *err)
 	}
 	prof_query_close(query);
 	if (pass->columns)
-		stream_flush(&pass->stream);
+		stream_flush(&pass->stream, false);
 	return more && !err_stuck(err);
 }
 

@@ -317,18 +317,20 @@ static enum status explain_condition(const struct report_names *names, const cha
 enum status report__where(const char **out, const struct report_names *names, const char *text,
 			  struct arena *arena, struct err *err)
 {
-	struct err local = {0}, *why = err ? err : &local;
 	struct str sql = {0};
-	enum status status = parse_condition(&sql, text, why);
+	struct err own;
 
-	if (status == ST_OK)
-		status = prof_expression_check(str_peek(&sql), names->names, (size_t)names->count,
-					       why);
-	if (status == ST_INVALID)
-		status = explain_condition(names, text, why);
-	*out = status == ST_OK ? arena_strdup(arena, str_peek(&sql)) : NULL;
-	if (status == ST_OK && !*out)
-		status = err_nomem(why);
+	err = err_start(err, &own);
+	*out = NULL;
+	if (parse_condition(&sql, text, err) == ST_OK &&
+	    prof_expression_check(str_peek(&sql), names->names, (size_t)names->count, err) ==
+		    ST_OK) {
+		*out = arena_strdup(arena, str_peek(&sql));
+		if (!*out)
+			err_nomem(err);
+	} else if (err->status == ST_INVALID) {
+		explain_condition(names, text, err);
+	}
 	str_free(&sql);
-	return status;
+	return err->status;
 }

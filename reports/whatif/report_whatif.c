@@ -186,14 +186,16 @@ static enum status compute_theory(struct ipu_bubble *out, const struct plan_run 
 	struct ipu_schedule *schedule = NULL;
 	enum status status = half ? ipu_schedule_new(&schedule, &params, err) : err_nomem(err);
 
-	if (status == ST_OK && schedule->splits) {
+	if (status != ST_OK)
+		goto done;
+	if (schedule->splits) {
 		for (int s = 0; s < layout->stages; s++)
 			half[s] = host->backward[s] / 2;
 		costs.backward = costs.weight = half;
 		*halved = true;
 	}
-	if (status == ST_OK)
-		status = ipu_bubble_theory(schedule, &costs, out, err);
+	status = ipu_bubble_theory(schedule, &costs, out, err);
+done:
 	ipu_schedule_free(schedule);
 	mem_free(half);
 	return status;
@@ -433,15 +435,15 @@ enum status report_whatif_predict(struct report_whatif_prediction *out,
 			       "--instances: each has the replicas that it had: --replicas cannot "
 			       "be given too");
 	status = report__whatif_plan(&plan, whatif, change, &suited, out->flags, err);
-	if (status == ST_OK && suited)
-		out->assumptions |= 1u << REPORT_WHATIF_STEPS_SUITED;
-	if (status == ST_OK && plan.layout->steps_per_epoch == 0)
-		status = err_set(err, ST_INVALID, "fit: null trains nothing");
 	if (status != ST_OK)
 		goto done;
+	if (suited)
+		out->assumptions |= 1u << REPORT_WHATIF_STEPS_SUITED;
 	set_shape(out, &plan);
 	out->memory_fits = true;
-	if (whatif->clock == REPORT_WHATIF_HOST)
+	if (plan.layout->steps_per_epoch == 0)
+		status = err_set(err, ST_INVALID, "fit: null trains nothing");
+	else if (whatif->clock == REPORT_WHATIF_HOST)
 		status = predict_host(out, whatif, &plan, err);
 	else if (!plan.device)
 		status = err_set(err, ST_INVALID, "without \"ipu\" there is no device to plan for");

@@ -317,8 +317,7 @@ enum status report__whatif_plan(struct plan_run *plan, const struct report_whati
 	}
 	if (status == ST_OK && whatif->clock == REPORT_WHATIF_DEVICE)
 		status = plan_run_compile(plan, &whatif->data, err);
-	if (status == ST_OK)
-		write_flags(flags, &words);
+	write_flags(flags, &words);
 	mem_free(words.list);
 	arena_fini(&words.arena);
 	return status;
