@@ -268,17 +268,14 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 				       .tensor = {.page = VIEW_UNSAID, .step = IPS_NULL},
 				       .from_ns = INT64_MIN / 4,
 				       .to_ns = INT64_MAX / 4};
-	cli_parse(&view_cli, argc, argv, NULL, out, &words, err);
+	if (cli_parse(&view_cli, argc, argv, NULL, out, &words, err) != ST_OK ||
+	    (out->statement && view_read_query(out->statement, out, err) != ST_OK) ||
+	    (out->from && view_parse_time("--from", out->from, &out->from_ns, err) != ST_OK) ||
+	    (out->to && view_parse_time("--to", out->to, &out->to_ns, err) != ST_OK) ||
+	    view_read_settings(out, err) != ST_OK)
+		return err->status;
 	out->path = reports[0];
 	out->target = reports[1];
-	if (err->status == ST_OK && out->statement)
-		view_read_query(out->statement, out, err);
-	if (err->status == ST_OK && out->from)
-		view_parse_time("--from", out->from, &out->from_ns, err);
-	if (err->status == ST_OK && out->to)
-		view_parse_time("--to", out->to, &out->to_ns, err);
-	if (err->status != ST_OK || view_read_settings(out, err) != ST_OK)
-		return err->status;
 	if (out->from_ns >= out->to_ns)
 		return err_set(err, ST_INVALID, "--from must be before --to");
 	if (out->statement && out->view != VIEW_UNSAID && out->view != VIEW_SQL)
@@ -363,11 +360,13 @@ static enum status view_print(struct view_session *session, const struct view_ar
 					    arguments->width, stdout, err);
 	if (fflush(stdout) != 0 && status == ST_OK)
 		status = err_set(err, ST_IO, "write: %s", strerror(errno));
+	if (status != ST_OK)
+		return status;
 	/* CSV and query rows have no field for a message. */
-	if (status == ST_OK && session->context.message[0] &&
+	if (session->context.message[0] &&
 	    (session->context.query || arguments->format == REPORT_AS_CSV))
 		fprintf(stderr, "%s: %s\n", view_cli.name, session->context.message);
-	return status;
+	return ST_OK;
 }
 
 static int view_run(struct view_session *session, const struct view_arguments *arguments)

@@ -196,11 +196,11 @@ static enum status view_marks_write(const struct view_marks *marks, struct err *
 	jsonw_end_array(&w);
 	jsonw_end_object(&w);
 	status = jsonw_end(&w, err);
-	if (status == ST_OK && text.length > FILE_MOST)
-		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %d bytes",
-				 marks->path, FILE_MOST);
 	if (status == ST_OK)
-		status = view_own_write(marks->path, str_peek(&text), text.length, err);
+		status = text.length <= FILE_MOST
+				 ? view_own_write(marks->path, str_peek(&text), text.length, err)
+				 : err_set(err, ST_LIMIT, "%s: larger than the limit of %d bytes",
+					   marks->path, FILE_MOST);
 	str_free(&text);
 	return status;
 }
@@ -304,11 +304,11 @@ enum status view_marks_add(struct view_marks *marks, const struct view_mark *mar
 		return ST_OK;
 	lock = view_own_lock();
 	status = view_marks_merged(marks, &next, err);
-	/* Other viewers have filled the file. */
-	if (status == ST_OK && view_marks_find(&next, &marks->items[marks->count - 1]) < 0)
-		status = view_marks_too_many(err);
+	/* Other viewers may have filled the file. */
 	if (status == ST_OK)
-		status = view_marks_commit(marks, &next, err);
+		status = view_marks_find(&next, &marks->items[marks->count - 1]) >= 0
+				 ? view_marks_commit(marks, &next, err)
+				 : view_marks_too_many(err);
 	mem_free(next.items);
 	view_own_unlock(lock);
 	return status;

@@ -285,29 +285,30 @@ void view_session_close(struct view_session *session)
 enum status view_session_open(struct view_session *session, const char *path, const char *target,
 			      bool ascii, struct err *err)
 {
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	memset(session, 0, sizeof(*session));
-	status = view_source_open(&session->source, path, err);
-	if (status == ST_OK) {
-		session->context.source = &session->source;
-		if (target)
-			status = view_source_open(&session->target, target, err);
-		if (target && status == ST_OK)
-			session->context.target = &session->target;
-	}
-	session->canvas.ascii = ascii;
+	session->context.source = &session->source;
+	session->context.target = target ? &session->target : NULL;
 	session->context.body = view_frame_layout(VIEW_MIN_WIDTH, VIEW_MIN_HEIGHT).body;
-	for (int i = 0; i < VIEW_SCREENS && status == ST_OK; i++) {
+	session->canvas.ascii = ascii;
+	if (view_source_open(&session->source, path, err) != ST_OK ||
+	    (target && view_source_open(&session->target, target, err) != ST_OK))
+		goto failed;
+	for (int i = 0; i < VIEW_SCREENS; i++) {
 		session->news[i] = true;
 		session->state[i] = view_state_new(view_screen((enum view_screen)i));
-		status = session->state[i] ? ST_OK : err_nomem(err);
+		if (!session->state[i]) {
+			err_nomem(err);
+			goto failed;
+		}
 	}
-	if (status == ST_OK)
-		status = view__look_for_screens(session, err);
-	if (status != ST_OK)
-		view_session_close(session);
-	return status;
+	if (view__look_for_screens(session, err) == ST_OK)
+		return ST_OK;
+failed:
+	view_session_close(session);
+	return err->status;
 }
 
 enum status view_session_background(struct view_session *session, int wake_fd, struct err *err)

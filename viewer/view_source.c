@@ -410,7 +410,7 @@ enum status view_runs_read(struct view_runs *out, const struct view_context *con
 	if (status == ST_OK && runs_folder(context->source->path, folder) &&
 	    !fs_is_same(folder, "."))
 		status = runs_scan_folder(out, folder, &open, err);
-	if (status == ST_OK && out->count > 0) {
+	if (out->count > 0) {
 		qsort(out->items, out->count, sizeof(*out->items), runs_by_age);
 		out->count = out->count < RUNS_MOST ? out->count : RUNS_MOST;
 	}

@@ -631,17 +631,13 @@ enum status view_term_run(struct view_session *session, const struct view_term_p
 {
 	struct sigaction old[ARRAY_LEN(view_signals)];
 	struct view_term term = {0};
-	enum status status;
 
 	*signal_number = 0;
-	status = view_install_handlers(old, err);
-	if (status != ST_OK)
-		return status;
-	status = view_session_background(session, view_pipe[1], err);
-	if (status == ST_OK)
-		status = view_enter_screen(&term, session, params, err);
-	if (status == ST_OK) {
-		status = view_loop(&term, session, err);
+	if (view_install_handlers(old, err) != ST_OK)
+		return err->status;
+	if (view_session_background(session, view_pipe[1], err) == ST_OK &&
+	    view_enter_screen(&term, session, params, err) == ST_OK) {
+		view_loop(&term, session, err);
 		view_leave_screen(&term);
 	}
 	*signal_number = view_end_signal;
@@ -651,5 +647,5 @@ enum status view_term_run(struct view_session *session, const struct view_term_p
 	close(view_pipe[0]);
 	close(view_pipe[1]);
 	view_pipe[0] = view_pipe[1] = -1;
-	return status;
+	return err->status;
 }

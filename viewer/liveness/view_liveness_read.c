@@ -500,23 +500,23 @@ enum status view__live_table(void *state, struct view_context *context, struct r
 	struct view_liveness *live = state;
 	struct report_table source = {0}, target = {0};
 	struct str sql = {0};
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	memset(out, 0, sizeof(*out));
 	if (live->show != VIEW_LIVE_CHART || live->ipu_count == 0) {
-		status = view_grid_table(&live->grid, out, err);
+		view_grid_table(&live->grid, out, err);
 	} else {
 		liveness_add_window(live, &sql);
-		status = sql.failed ? err_nomem(err)
-				    : report_table_query(&source, context->source->db, "liveness",
-							 str_peek(&sql), 0, err);
-		if (status == ST_OK && context->target)
-			status = report_table_query(&target, context->target->db, "liveness",
-						    str_peek(&sql), 0, err);
-		if (status == ST_OK && context->target) {
-			status = view_grid_compare(out, context, &source, &target,
-						   "ipu,program_step", err);
-		} else if (status == ST_OK) {
+		if (sql.failed)
+			err_nomem(err);
+		else if (report_table_query(&source, context->source->db, "liveness",
+					    str_peek(&sql), 0, err) == ST_OK &&
+			 context->target &&
+			 report_table_query(&target, context->target->db, "liveness",
+					    str_peek(&sql), 0, err) == ST_OK)
+			view_grid_compare(out, context, &source, &target, "ipu,program_step", err);
+		if (!err_stuck(err) && !context->target) {
 			*out = source;
 			memset(&source, 0, sizeof(source));
 		}
@@ -524,7 +524,6 @@ enum status view__live_table(void *state, struct view_context *context, struct r
 		report_table_free(&source);
 		report_table_free(&target);
 	}
-	if (status == ST_OK)
-		out->name = names[live->show];
-	return status;
+	out->name = names[live->show];
+	return err->status;
 }

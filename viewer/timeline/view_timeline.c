@@ -403,7 +403,7 @@ static enum status view_timeline_table(void *state, struct view_context *context
 	rows = min(rows, (int64_t)TABLE_LIMIT);
 	if (status == ST_OK)
 		status = view_table_new(out, "timeline", view_span_columns, columns, rows, err);
-	if (status == ST_OK && more)
+	if (more)
 		out->note = "there are more rows: zoom in, or narrow the time with --from and --to";
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		for (int64_t r = 0; r < parts[i].row_count && row < rows && status == ST_OK; r++) {

@@ -76,19 +76,20 @@ static enum status whatif_read(struct view_whatif *screen, struct view_context *
 	if (status != ST_OK)
 		return status == ST_NOMEM || status == ST_INTERRUPTED ? status : ST_OK;
 	screen->trouble = (struct err){0};
-	while (more && status == ST_OK) {
+	while (more) {
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "stopped");
 		status = report_whatif_row_at(&screen->rows[screen->count], whatif, screen->count,
 					      &more, err);
-		screen->count += status == ST_OK && more;
+		if (status != ST_OK)
+			return status;
+		screen->count += more;
 	}
-	if (status == ST_OK)
-		status = report_whatif_table(&table, screen->rows, screen->count, "all", err);
-	if (status == ST_OK)
-		status = view_grid_set(&screen->grid, context, &table, whatif_shown,
-				       ARRAY_LEN(whatif_shown), "change", err);
-	return status;
+	status = report_whatif_table(&table, screen->rows, screen->count, "all", err);
+	if (status != ST_OK)
+		return status;
+	return view_grid_set(&screen->grid, context, &table, whatif_shown, ARRAY_LEN(whatif_shown),
+			     "change", err);
 }
 
 static enum status whatif_load(void *state, struct view_context *context, bool news,
