@@ -32,11 +32,13 @@ static void view_job_load(struct view_job *job)
 	view_lacked_memory(job->context);
 	job->context->more = false;
 	job->err.status = job->ops->load(job->state, job->context, job->news, &job->err);
-	if (job->err.status == ST_OK && view_lacked_memory(job->context))
-		err_nomem(&job->err);
+	if (job->err.status != ST_OK)
+		return;
 	/* A screen may omit data that it failed to read, but not data whose loading the user
 	 * cancelled. */
-	if (job->err.status == ST_OK && view_cancelled(job->context))
+	if (view_lacked_memory(job->context))
+		err_nomem(&job->err);
+	else if (view_cancelled(job->context))
 		err_set(&job->err, ST_INTERRUPTED, "stopped");
 }
 
