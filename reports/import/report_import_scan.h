@@ -205,8 +205,8 @@ struct import_scan {
 	/* why and where the text is malformed; NULL: it is not */
 	const char *broken;
 	uint64_t broken_at;
-	struct err
-		*err; /* of report__import_scan(): holds the first failure, which ends the scan */
+	/* of report__import_scan(): holds the first failure, which ends the scan */
+	struct err *err;
 };
 
 /* Return false if out of memory; call fini all the same. */

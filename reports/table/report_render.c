@@ -208,11 +208,13 @@ static void stream_flush(struct report_stream *stream, bool last)
 
 	if (stream->status != ST_OK)
 		return;
-	if (lines->failed)
+	if (lines->failed) {
 		stream->status = ST_NOMEM;
-	else if (fwrite(str_peek(lines), 1, lines->length, stream->out) != lines->length ||
-		 (last && fflush(stream->out) != 0))
+	} else if (fwrite(str_peek(lines), 1, lines->length, stream->out) != lines->length ||
+		   (last && fflush(stream->out) != 0)) {
 		stream->status = ST_IO;
+		stream->error = errno;
+	}
 	str_clear(lines);
 }
 
@@ -258,7 +260,7 @@ enum status report_stream_end(struct report_stream *stream, const char *note, st
 	case ST_NOMEM:
 		return err_nomem(err);
 	case ST_IO:
-		return err_set(err, ST_IO, "write: %s", strerror(errno));
+		return err_set(err, ST_IO, "write: %s", strerror(stream->error));
 	default:
 		return err_set(err, stream->status, "text cannot be written a row at a time");
 	}

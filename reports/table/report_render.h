@@ -57,6 +57,7 @@ struct report_stream {
 	bool csv_safe;
 	bool hold; /* buffer everything until a flush or the end */
 	enum status status;
+	int error; /* errno of a failed write */
 };
 
 void report_stream_begin(struct report_stream *stream, const char *name,

@@ -4,6 +4,7 @@
 #include "support/support.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -409,6 +410,27 @@ static void test_a_full_device_is_an_error(void **state)
 	fclose(full);
 }
 
+/* The reason is that of the write, whatever fails after it. */
+static void test_a_row_onto_a_full_device_ends_the_stream(void **state)
+{
+	const struct report_render_params params = {.format = REPORT_AS_CSV, .tool = "t"};
+	const struct report_cell cell = text("a");
+	FILE *full = fopen("/dev/full", "w");
+	struct report_stream stream;
+	struct err err = {0};
+
+	(void)state;
+	if (!full)
+		skip();
+	report_stream_begin(&stream, "t", columns, 1, &params, full);
+	for (int i = 0; i < 1000000 && report_stream_row(&stream, &cell); i++)
+		;
+	errno = ENOENT;
+	assert_int_equal(report_stream_end(&stream, NULL, &err), ST_IO);
+	assert_string_equal(err.text, "write: No space left on device");
+	fclose(full);
+}
+
 static void test_no_memory_is_reported(void **state)
 {
 	struct report_cell cells[] = {text("a"), text("b")};
@@ -452,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_bold_headings_only_where_asked),
 		cmocka_unit_test(test_cells_carry_their_units),
 		cmocka_unit_test(test_a_full_device_is_an_error),
+		cmocka_unit_test(test_a_row_onto_a_full_device_ends_the_stream),
 		cmocka_unit_test(test_no_memory_is_reported),
 	};
 
