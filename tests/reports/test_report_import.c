@@ -5,10 +5,12 @@
 #include "support/support.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/fs.h"
@@ -187,14 +189,30 @@ static void the_result_does_not_depend_on_memory(void **state)
 	str_free(&trace);
 }
 
-/* Many more runs than are merged at one time, of records of which many are equal in the order. */
+/* Records of which many are equal in the order, in many more runs than are merged at one time. */
+enum {
+	RECORDS = 800,
+	BYTES = 32768,
+	TIMES = 50
+};
+
+static void put_records(struct import_sorter *sorter, struct err *err)
+{
+	struct import_record *put;
+
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		if (report__import_sorter_put(sorter, BYTES, &put, err) != ST_OK)
+			return;
+		memset(put, (int)i, BYTES);
+		*put = (struct import_record){.time_ns = (int64_t)i * 7919 % TIMES - TIMES / 2,
+					      .kind = IMPORT_RECORD_INSTANT,
+					      .thread = i,
+					      .bytes = BYTES};
+	}
+}
+
 static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 {
-	enum {
-		RECORDS = 800,
-		BYTES = 32768,
-		TIMES = 50
-	};
 	struct fixture *f = *state;
 	const struct import_record *got;
 	struct import_sorter *sorter;
@@ -204,16 +222,8 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 
 	assert_int_equal(report__import_sorter_new(&sorter, report__import_by_time, f->db, 1, NULL),
 			 ST_OK);
-	for (uint32_t i = 0; i < RECORDS; i++) {
-		struct import_record *put;
-
-		assert_int_equal(report__import_sorter_put(sorter, BYTES, &put, NULL), ST_OK);
-		memset(put, (int)i, BYTES);
-		*put = (struct import_record){.time_ns = (int64_t)i * 7919 % TIMES - TIMES / 2,
-					      .kind = IMPORT_RECORD_INSTANT,
-					      .thread = i,
-					      .bytes = BYTES};
-	}
+	put_records(sorter, &err);
+	assert_int_equal(err.status, ST_OK);
 	assert_int_equal(report__import_sorter_read(sorter, &err), ST_OK);
 	for (; (got = report__import_sorter_next(sorter, &err)); count++) {
 		assert_int_equal(got->time_ns, (int64_t)got->thread * 7919 % TIMES - TIMES / 2);
@@ -226,6 +236,36 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 	assert_int_equal(err.status, ST_OK);
 	assert_int_equal(count, RECORDS);
 	report__import_sorter_free(sorter);
+}
+
+/* The file has no room for the runs, for what they are merged into, or for its last byte. */
+static void a_file_that_is_full_ends_the_sorting(void **state)
+{
+	static const rlim_t rooms[] = {0, RECORDS / 2 * BYTES, RECORDS * BYTES,
+				       RECORDS * BYTES * 3 / 2, 2 * RECORDS * BYTES - 1};
+	struct fixture *f = *state;
+	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	struct rlimit before;
+
+	getrlimit(RLIMIT_FSIZE, &before);
+	for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
+		const struct rlimit full = {rooms[i], before.rlim_max};
+		struct import_sorter *sorter;
+		struct err err = {ST_OK, ""};
+
+		assert_int_equal(
+			report__import_sorter_new(&sorter, report__import_by_time, f->db, 1, NULL),
+			ST_OK);
+		setrlimit(RLIMIT_FSIZE, &full);
+		put_records(sorter, &err);
+		report__import_sorter_read(sorter, &err);
+		setrlimit(RLIMIT_FSIZE, &before);
+		assert_int_equal(err.status, ST_NOSPACE);
+		assert_contains(err.text, "File too large");
+		assert_null(report__import_sorter_next(sorter, &err));
+		report__import_sorter_free(sorter);
+	}
+	signal(SIGXFSZ, handler);
 }
 
 static void instants_have_arguments(void **state)
@@ -501,6 +541,7 @@ int main(void)
 		TEST(what_overlaps_goes_to_a_track_of_its_own),
 		TEST(the_result_does_not_depend_on_memory),
 		TEST(more_runs_than_are_merged_at_once_are_sorted),
+		TEST(a_file_that_is_full_ends_the_sorting),
 		TEST(instants_have_arguments),
 		TEST(names_that_are_wrong_do_no_harm),
 		TEST(an_enormous_event_is_counted),
