@@ -94,8 +94,10 @@ enum status hdf5_open(struct hdf5 **out, const char *name, const void *bytes, si
 	H5Pclose(driver);
 	if (file->id < 0) {
 		hdf5_close(file);
-		return err_set(err, ST_FORMAT,
-			       "%s: is truncated or damaged: libhdf5 does not open it", name);
+		return bytes ? err_set(err, ST_FORMAT,
+				       "%s: is truncated or damaged: libhdf5 does not open it",
+				       name)
+			     : err_set(err, ST_FAILED, "%s: libhdf5 did not write it", name);
 	}
 	*out = file;
 	return ST_OK;

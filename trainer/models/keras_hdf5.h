@@ -54,7 +54,8 @@ enum keras_layout {
 };
 
 /* Write all parameters as an HDF5 file; free *@out with mem_free(). @config: the model's JSON,
- * which makes the file a whole model (KERAS_LAYOUT_2 only); NULL: weights. */
+ * which makes the file a whole model (KERAS_LAYOUT_2 only); NULL: weights. A child process makes
+ * the file: where memory ends, libhdf5 crashes. Other threads may run, unless they use libhdf5. */
 enum status keras_hdf5_write(char **out, size_t *length, const struct model *model,
 			     const float *weights, enum keras_layout layout, const char *config,
 			     const char *name, struct err *err);
