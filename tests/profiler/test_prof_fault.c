@@ -238,6 +238,23 @@ static void test_an_existing_file_is_left_alone(void **state)
 	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
 }
 
+/* A reason is written only to a message that is there, and within its size. */
+static void test_a_reason_may_have_no_room(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording *recording;
+	char why[] = "mine";
+
+	support_write_file(place->path, "precious", 8);
+	assert_int_equal(ips_recording_open(&recording, place->path, NULL, NULL, 256), 2);
+	assert_int_equal(ips_recording_open(&recording, place->path, NULL, why, 0), 2);
+	assert_string_equal(why, "mine");
+	assert_int_equal(ips_recording_open(&recording, "", NULL, why, 1), 2);
+	assert_string_equal(why, "");
+	assert_int_equal(ips_recording_close(NULL, NULL, 256), 0);
+	assert_int_equal(ips_recording_status(NULL, NULL, 256), 0);
+}
+
 static int record_as_nobody(const struct prof_place *place)
 {
 	struct ips_recording *recording;
@@ -517,6 +534,24 @@ static void test_repair_builds_the_indexes_that_a_complete_file_lacks(void **sta
 	assert_false(done);
 }
 
+/* A damaged file may lack what a repair reads. Of several files the reason names the one. */
+static void test_repair_that_fails_names_the_file(void **state)
+{
+	struct prof_place *place = *state;
+	char start[SUPPORT_PATH_SIZE + 32];
+	struct err err;
+	bool done = true;
+
+	prof_stop(prof_start(place, NULL));
+	prof_change(place->path, "DELETE FROM meta_facts WHERE key IN ('state', 'pid');"
+				 "DROP TABLE launch_rows");
+	snprintf(start, sizeof(start), "%s: ", place->path);
+	assert_int_not_equal(prof_repair(place->path, &done, &err), ST_OK);
+	assert_false(done);
+	assert_contains(err.text, "launch_rows");
+	assert_memory_equal(err.text, start, strlen(start));
+}
+
 /* A damaged file may have spans of any number. The calls' keys share a place as they are linked. */
 static void test_repair_ends_where_spans_have_the_farthest_numbers(void **state)
 {
@@ -567,6 +602,7 @@ int main(void)
 		CASE(test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told),
 		CASE(test_a_disk_too_full_to_begin_leaves_nothing_behind),
 		CASE(test_an_existing_file_is_left_alone),
+		CASE(test_a_reason_may_have_no_room),
 		CASE(test_a_folder_without_write_permission_is_a_clear_error),
 		CASE(test_complete_and_killed_files_are_read_without_write_permission),
 		CASE(test_a_log_without_shared_memory_is_read_without_locks),
@@ -574,6 +610,7 @@ int main(void)
 		CASE(test_reading_without_memory_fails_cleanly),
 		CASE(test_a_reader_that_stays_neither_spoils_the_file_nor_holds_the_end_up),
 		CASE(test_repair_builds_the_indexes_that_a_complete_file_lacks),
+		CASE(test_repair_that_fails_names_the_file),
 		CASE(test_repair_ends_where_spans_have_the_farthest_numbers),
 	};
 

@@ -247,6 +247,20 @@ static void test_memory_of_the_process_is_sampled(void **state)
 	free(block);
 }
 
+/* Memory is sampled again once the last sample is old. */
+static void test_memory_is_sampled_again_after_a_while(void **state)
+{
+	const struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *track = ips_track_open(recording, "worker", NULL);
+
+	ips_memory_sample(track);
+	((struct prof_lane *)track)->memory_ns -= 200000000; /* 0.2 s pass */
+	ips_memory_sample(track);
+	prof_stop(recording);
+	assert_answer(place->path, "SELECT name, count(*) FROM counters", "resident_bytes|2\n");
+}
+
 static void test_given_times_in_order_nest_and_others_are_counted(void **state)
 {
 	struct prof_place *place = *state;
@@ -867,6 +881,30 @@ static void test_signals_of_the_program_do_not_reach_the_threads_of_a_recording(
 	prof_stop(recording);
 }
 
+/* A recording that commits once an hour does not wait for that hour when it is closed. The time
+ * between commits doubles from a few milliseconds: after twenty it is the hour. */
+static void test_the_end_does_not_wait_for_the_next_commit(void **state)
+{
+	const struct timespec until_the_writer_sleeps = {0, 10000000};
+	const struct prof_place *place = *state;
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *track;
+	IPS_SITE(a, "c", "a");
+
+	ips_recording_params_defaults(&params);
+	params.commit_ms = 3600000;
+	recording = prof_start(place, &params);
+	track = ips_track_open(recording, "worker", NULL);
+	for (int i = 0; i < 20; i++) {
+		ips_instant(track, &a);
+		assert_int_equal(ips_recording_flush(recording), 0);
+	}
+	nanosleep(&until_the_writer_sleeps, NULL);
+	prof_stop(recording);
+	assert_int_equal(prof_ask(place->path, "SELECT count(*) FROM instants"), 20);
+}
+
 static void test_a_recording_that_is_renamed_says_so(void **state)
 {
 	struct ips_metric row = {IPS_TRAIN, 1, 0, 0, 0, "loss", 0.5};
@@ -943,6 +981,7 @@ int main(void)
 		CASE(test_each_kind_of_event_reaches_the_file_alone),
 		CASE(test_instants_and_counters),
 		CASE(test_memory_of_the_process_is_sampled),
+		CASE(test_memory_is_sampled_again_after_a_while),
 		CASE(test_given_times_in_order_nest_and_others_are_counted),
 		CASE(test_a_full_ring_of_given_times_waits_and_loses_nothing),
 		CASE(test_begun_and_given_spans_may_share_a_track),
@@ -958,6 +997,7 @@ int main(void)
 		CASE(test_commits_tell_what_is_in_the_file),
 		CASE(test_the_last_overhead_row_tells_what_the_last_commit_cost),
 		CASE(test_rows_do_not_wait_for_full_rings),
+		CASE(test_the_end_does_not_wait_for_the_next_commit),
 		CASE(test_a_recording_that_is_renamed_says_so),
 		CASE(test_a_signal_handler_may_record_on_the_track_it_interrupts),
 		CASE(test_signals_of_the_program_do_not_reach_the_threads_of_a_recording),
