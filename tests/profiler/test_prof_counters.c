@@ -175,6 +175,27 @@ static void test_the_last_sample_at_a_time(void **state)
 	teardown_recorded(&r);
 }
 
+/* A damaged file may lack what samples are found by: that is an error, and there are none. */
+static void test_without_zones_there_is_an_error(void **state)
+{
+	const struct prof_place *place = *state;
+	struct prof_samples_cell cells[COLUMNS];
+	struct err err = {ST_OK, ""};
+	struct recorded r;
+
+	setup_recorded(&r, *state);
+	prof_db_close(r.db);
+	prof_change(place->path, "DROP TABLE zones");
+	assert_int_equal(prof_db_open(&r.db, place->path, NULL), ST_OK);
+	assert_int_not_equal(prof_timeline_samples(r.db, &r.counters[0], 5 * BUCKET, 6 * BUCKET,
+						   COLUMNS, cells, &err),
+			     ST_OK);
+	assert_contains(err.text, "zones");
+	for (int i = 0; i < COLUMNS; i++)
+		assert_int_equal(cells[i].count, 0);
+	teardown_recorded(&r);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, prof_place_setup, prof_place_teardown)
 
 int main(void)
@@ -183,6 +204,7 @@ int main(void)
 		CASE(test_series_are_told_apart_by_track_and_name),
 		CASE(test_cells_have_what_a_scan_finds),
 		CASE(test_the_last_sample_at_a_time),
+		CASE(test_without_zones_there_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

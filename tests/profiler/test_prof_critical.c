@@ -161,6 +161,25 @@ static void test_an_event_before_all_kernels_of_its_stream(void **state)
 			   "390|sync|cudaEventSynchronize|0\n400|host|work|600\n");
 }
 
+/* The stream is not recorded: again the call may wait for any. */
+static void test_an_event_of_a_stream_that_is_nowhere(void **state)
+{
+	struct prof_place *place = *state;
+	struct machine m;
+
+	begin(&m, place);
+	two_streams(&m, 215);
+	call(&m, &wait_event, 250, 400, 4);
+	wait_for_event(m.waits[0], &event_record, 255, 395, 9);
+	/* Three more lanes make eight, for which there is room at first: none is behind the last. */
+	for (int i = 0; i < 3; i++)
+		ips_track_open(m.recording, "GPU 1 (sync)", NULL);
+	prof_stop(m.recording);
+	assert_path(place, "0|host|work|100\n100|launch|cudaLaunchKernel|50\n"
+			   "150|compute|slow|240\n390|sync|cudaEventSynchronize|0\n"
+			   "400|host|work|600\n");
+}
+
 static void test_a_stream_that_waits_for_an_event(void **state)
 {
 	struct prof_place *place = *state;
@@ -191,6 +210,7 @@ int main(void)
 		CASE(test_waiting_for_one_stream_is_not_waiting_for_all),
 		CASE(test_waiting_for_an_event_is_waiting_for_the_kernel_before_it),
 		CASE(test_an_event_before_all_kernels_of_its_stream),
+		CASE(test_an_event_of_a_stream_that_is_nowhere),
 		CASE(test_a_stream_that_waits_for_an_event),
 	};
 
