@@ -4,6 +4,8 @@
  */
 #include "support/support.h"
 
+#include <string.h>
+
 #include "common/mem.h"
 #include "ipu/plan/ipu_op.h"
 
@@ -61,10 +63,54 @@ static void test_cells_multiply_input_and_state_as_popnn_does(void **state)
 	}
 }
 
+/* The gradient of a product's input is that of its result times the weights. Inputs that need none,
+ * the first 8 columns, are left out, and a product of them alone is not there. */
+static void test_gradients_of_inputs_are_products_with_the_same_weights(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(cells); i++) {
+		const bool fixed = i >= ARRAY_LEN(cells);
+		const size_t row = i % ARRAY_LEN(cells);
+		const struct product *from = cells[row].products;
+		const struct ipu_composite cell = {.kind = cells[row].kind,
+						   .reset_before = cells[row].reset_before,
+						   .fixed_input = fixed,
+						   .pass = IPU_BACKWARD_DATA,
+						   .dtype = IPU_FLOAT32,
+						   .batch = 3,
+						   .steps = 5,
+						   .features = 8,
+						   .units = 16};
+		struct ipu_op ops[IPU_COMPOSITE_OPS];
+		const int count = ipu_composite_ops(&cell, ops);
+		int o = 0;
+
+		for (int p = 0; p < 2 && from[p].name; p++) {
+			const int64_t left_out = fixed && from[p].k != 16 ? 8 : 0;
+			const int64_t inputs = from[p].k - left_out;
+
+			if (inputs == 0)
+				continue;
+			while (o < count && ops[o].kind != IPU_OP_MATMUL)
+				o++;
+			assert_true(o < count);
+			assert_memory_equal(ops[o].name, from[p].name, strlen(from[p].name));
+			assert_string_equal(ops[o].name + strlen(from[p].name), "/GradX");
+			assert_int_equal(ops[o].repeats, from[p].repeats);
+			assert_int_equal(ops[o].matmul.m, from[p].m);
+			assert_int_equal(ops[o].matmul.k, from[p].n);
+			assert_int_equal(ops[o].matmul.n, inputs);
+			o++;
+		}
+		assert_int_equal(o, count);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cells_multiply_input_and_state_as_popnn_does),
+		cmocka_unit_test(test_gradients_of_inputs_are_products_with_the_same_weights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,6 +326,42 @@ static void test_a_tensor_lives_from_its_first_write_to_its_last_read(void **sta
 	memory_sample_free(&sample);
 }
 
+/* Sums of one element each take no step. What they use is in use in the next operation's first. */
+static void test_an_operation_without_steps_has_the_step_of_the_next(void **state)
+{
+	const struct memory_sample_params params = {.kind = IPU_SEQUENTIAL,
+						    .stages = 1,
+						    .layers_per_stage = 2,
+						    .dropout = {true},
+						    .forward_only = true};
+	const struct ipu_op sums = {.kind = IPU_OP_REDUCE, .reduce = {32 * 256, 32 * 256}};
+	struct ipu_executable *executable;
+	const struct ipu_variable *mask;
+	struct memory_sample sample;
+	struct ipu_memory *memory;
+	struct ipu_node *nodes;
+	int first, last;
+
+	(void)state;
+	memory_sample_make(&sample, &params);
+	nodes = (struct ipu_node *)(uintptr_t)sample.graph.nodes;
+	assert_string_equal(nodes[1].op.name, "d0/Dropout");
+	nodes[1].op = sums;
+	nodes[1].op.name = "d0/Sums";
+	nodes[1].op.phase = 'F';
+	assert_int_equal(ipu_executable_new(&executable, &sample.graph, sample.planner,
+					    &sample.target, NULL),
+			 ST_OK);
+	assert_int_equal(ipu_memory_new(&memory, executable, &sample.target, NULL), ST_OK);
+	mask = memory_sample_variable(memory, "d0/mask");
+	steps_of(memory, 0, "d1/MatMul", &first, &last);
+	assert_int_equal(mask->first_step, first);
+	assert_int_equal(mask->last_step, first);
+	ipu_memory_free(memory);
+	ipu_executable_free(executable);
+	memory_sample_free(&sample);
+}
+
 /* A map's result lies where an operand did that nothing reads after it. */
 static void test_a_map_overwrites_what_it_reads_last(void **state)
 {
@@ -347,6 +383,49 @@ static void test_a_map_overwrites_what_it_reads_last(void **state)
 	/* One operand alone is overwritten. */
 	assert_lives(memory, "d0/out", "d0/MatMul", "d2/Add");
 	ipu_memory_free(memory);
+	memory_sample_free(&sample);
+}
+
+/* A weight is not overwritten: beside it the result has room from the map's first step. The result
+ * is the first tensor, which nothing reads. */
+static void test_a_map_of_weights_overwrites_nothing(void **state)
+{
+	const struct memory_sample_params params = {.kind = IPU_SEQUENTIAL,
+						    .stages = 1,
+						    .layers_per_stage = 1,
+						    .dropout = {true},
+						    .forward_only = true};
+	const struct ipu_op map = {
+		.kind = IPU_OP_ELEMENTWISE,
+		.name = "d0/Map",
+		.phase = 'F',
+		.elements = {.count = 32 * 256, .operands = 2, .times = {[IPU_FN_ADD] = 1}}};
+	const int result = 0;
+	struct ipu_executable *executable;
+	struct memory_sample sample;
+	struct ipu_memory *memory;
+	struct ipu_tensor *tensors;
+	struct ipu_node *nodes;
+	int first, last;
+
+	(void)state;
+	memory_sample_make(&sample, &params);
+	tensors = (struct ipu_tensor *)(uintptr_t)sample.graph.tensors;
+	nodes = (struct ipu_node *)(uintptr_t)sample.graph.nodes;
+	tensors[result].kind = IPU_TENSOR_ACTIVATION;
+	nodes[0].op = map;
+	nodes[0].reads++; /* of input and kernel the kernel */
+	nodes[0].read_count--;
+	nodes[0].writes = &result;
+	assert_int_equal(ipu_executable_new(&executable, &sample.graph, sample.planner,
+					    &sample.target, NULL),
+			 ST_OK);
+	assert_int_equal(ipu_memory_new(&memory, executable, &sample.target, NULL), ST_OK);
+	steps_of(memory, 0, "d0/Map", &first, &last);
+	assert_true(first < last);
+	assert_lives(memory, "d0/input", "d0/Map", "d0/Map");
+	ipu_memory_free(memory);
+	ipu_executable_free(executable);
 	memory_sample_free(&sample);
 }
 
@@ -815,7 +894,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_elements_are_dealt_in_grains_around_the_tiles),
 		cmocka_unit_test(test_a_tensor_lives_from_its_first_write_to_its_last_read),
+		cmocka_unit_test(test_an_operation_without_steps_has_the_step_of_the_next),
 		cmocka_unit_test(test_a_map_overwrites_what_it_reads_last),
+		cmocka_unit_test(test_a_map_of_weights_overwrites_nothing),
 		cmocka_unit_test(test_functions_that_are_alike_share_their_code),
 		cmocka_unit_test(test_a_joint_plans_gradient_lies_as_its_weight),
 		cmocka_unit_test(test_a_fifo_holds_its_depth_of_activations),

@@ -173,6 +173,18 @@ static void test_a_lookup_by_hand(void **state)
 	assert_int_equal(plan.temporary_bytes, 3 * 4 + 3 * 8 * 4);
 }
 
+/* Of a single lookup there are no more groups than that one. */
+static void test_a_single_lookup_by_hand(void **state)
+{
+	const struct ipu_op op = {.kind = IPU_OP_SLICE, .slice = {false, 16, 8, 1, 1}};
+	const struct ipu_plan plan = plan_on(1, &op);
+
+	(void)state;
+	assert_int_equal(plan.exchange_cycles, 1);
+	assert_int_equal(plan.compute_cycles, 6 * (30 + 19 + 2 * 4));
+	assert_int_equal(plan.temporary_bytes, 4 + 8 * 4);
+}
+
 /*
  * A table of 4096 rows of 4 floats on 64 tiles: 16 groups of 256 lookups, each with 4 parts of 1024
  * rows. A tile receives 256 indices, and of its part what the 15 other groups have; it makes 256
@@ -335,6 +347,7 @@ int main(void)
 		TEST(test_what_cannot_be_planned_is_refused),
 		TEST(test_huge_operations_stay_in_range),
 		cmocka_unit_test(test_a_lookup_by_hand),
+		cmocka_unit_test(test_a_single_lookup_by_hand),
 		cmocka_unit_test(test_a_lookup_in_parts_by_hand),
 		cmocka_unit_test(test_tables_are_shared_out_over_tiles),
 		cmocka_unit_test(test_columns_are_cut_into_any_number_of_parts),
