@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/mem.h"
+
 #define H(rule) OUTFEED_HEALTH_##rule
 
 static void feed_loss(struct health_rig *rig, int64_t step, double loss)
@@ -67,6 +69,19 @@ static void test_ten_losses_within_a_thousandth_are_stuck(void **state)
 	assert_int_equal(rig.count, 1);
 	feed_loss(&rig, step++, 2.301);
 	expect_last(&rig, 2, H(loss_not_decreasing), "loss", 0);
+	health_rig_close(&rig);
+}
+
+/* The greatest of ten losses is 2, the least 1: half of the greatest lies between them. */
+static void test_losses_exactly_as_far_apart_as_the_threshold_are_stuck(void **state)
+{
+	struct health_rig rig;
+
+	(void)state;
+	health_rig_open(&rig, "{'loss_not_decreasing': {'threshold': 0.5}}");
+	for (int64_t step = 0; step < 10; step++)
+		feed_loss(&rig, step, step == 4 ? 1 : 2);
+	expect_last(&rig, 1, H(loss_not_decreasing), "loss", 0.5);
 	health_rig_close(&rig);
 }
 
@@ -350,10 +365,65 @@ static void test_replicas_have_their_own_kernels(void **state)
 	health_rig_close(&rig);
 }
 
+/* ---- a training that goes on ----------------------------------------------------------------- */
+
+struct kept {
+	bool reads;
+	int count;
+	struct {
+		const char *name;
+		char data[512];
+		size_t bytes;
+	} entries[8];
+};
+
+static bool keep(void *user, const char *name, void *data, size_t bytes)
+{
+	struct kept *kept = user;
+
+	assert_true(bytes <= sizeof(kept->entries[0].data));
+	for (int i = 0; kept->reads && i < kept->count; i++) {
+		if (strcmp(kept->entries[i].name, name) == 0) {
+			assert_int_equal(kept->entries[i].bytes, bytes);
+			memcpy(data, kept->entries[i].data, bytes);
+			return true;
+		}
+	}
+	assert_false(kept->reads);
+	assert_true(kept->count < (int)ARRAY_LEN(kept->entries));
+	kept->entries[kept->count].name = name;
+	kept->entries[kept->count].bytes = bytes;
+	memcpy(kept->entries[kept->count++].data, data, bytes);
+	return true;
+}
+
+/* Nine of the ten losses were those of the training before; nothing was ever broken in it. */
+static void test_a_state_goes_on_where_it_was_stored(void **state)
+{
+	struct kept kept = {0};
+	struct health_rig rig;
+
+	(void)state;
+	health_rig_open(&rig, NULL);
+	for (int64_t step = 0; step < 9; step++)
+		feed_loss(&rig, step, 2);
+	outfeed_health_state(rig.health, keep, &kept);
+	health_rig_quiet(&rig);
+	health_rig_close(&rig);
+
+	kept.reads = true;
+	health_rig_open(&rig, NULL);
+	outfeed_health_state(rig.health, keep, &kept);
+	feed_loss(&rig, 9, 2);
+	expect_last(&rig, 1, H(loss_not_decreasing), "loss", 0);
+	health_rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ten_losses_within_a_thousandth_are_stuck),
+		cmocka_unit_test(test_losses_exactly_as_far_apart_as_the_threshold_are_stuck),
 		cmocka_unit_test(
 			test_losses_just_further_apart_and_those_that_are_nothing_are_quiet),
 		cmocka_unit_test(
@@ -369,6 +439,7 @@ int main(void)
 		cmocka_unit_test(
 			test_where_the_loss_falls_or_is_nothing_the_first_kernels_may_be_any),
 		cmocka_unit_test(test_replicas_have_their_own_kernels),
+		cmocka_unit_test(test_a_state_goes_on_where_it_was_stored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

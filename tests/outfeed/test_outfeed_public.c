@@ -197,6 +197,21 @@ static void test_a_tier_of_off_is_no_tensor(void **state)
 	public_close(outfeed);
 }
 
+/* What is before the text is not the text's. */
+static void test_a_capture_may_begin_with_blanks(void **state)
+{
+	static const char text[] = "off\n\t [{\"tensors\": \"x*\", \"tier\": \"off\"}]";
+	struct ips_outfeed_params params = ips_outfeed_defaults();
+	struct ips_outfeed *outfeed;
+
+	(void)state;
+	params.capture = text + strlen("off");
+	outfeed = public_open(NULL, &params);
+	assert_null(public_add(outfeed, "xa", IPS_OUTFEED_WEIGHT, 1, 1));
+	assert_non_null(public_add(outfeed, "a", IPS_OUTFEED_WEIGHT, 1, 1));
+	public_close(outfeed);
+}
+
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 struct heard {
@@ -502,6 +517,7 @@ int main(void)
 		cmocka_unit_test(test_what_must_not_be_null_is_told),
 		cmocka_unit_test(test_nothing_is_written_without_a_recording),
 		cmocka_unit_test(test_a_tier_of_off_is_no_tensor),
+		cmocka_unit_test(test_a_capture_may_begin_with_blanks),
 		cmocka_unit_test(test_a_broken_rule_is_told),
 		cmocka_unit_test(test_rules_can_be_left_out),
 		cmocka_unit_test(test_losses_and_classes_are_judged),
