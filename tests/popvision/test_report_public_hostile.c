@@ -336,6 +336,23 @@ static void test_tables_of_nothing_but_null_are_survived(void **state)
 	}
 }
 
+/* Memory of a region that this version does not know counts as not interleaved. */
+static void test_an_unknown_region_is_not_interleaved(void **state)
+{
+	const struct sample *sample = *state;
+	const struct ips_report_memory *all;
+	struct ips_report *report;
+
+	assert_int_equal(walk_after(sample, "UPDATE tile_memory_rows SET region_id = category_id"),
+			 0);
+	assert_int_equal(ips_report_open(&report, sample->path, NULL, 0), 0);
+	all = ips_report_ipu_memory(report, IPS_NULL);
+	assert_true(all->total_excluding_gaps > 0);
+	assert_int_equal(all->non_interleaved, all->total_excluding_gaps);
+	assert_int_equal(all->interleaved, 0);
+	ips_report_close(report);
+}
+
 /* A view that is missing is that of this version; without a table the rest is told all the same. */
 static void test_what_is_missing_is_an_error_of_its_list_alone(void **state)
 {
@@ -427,6 +444,7 @@ int main(void)
 		cmocka_unit_test(test_absurd_rows_are_survived),
 		cmocka_unit_test(test_what_has_no_answer_is_an_error),
 		cmocka_unit_test(test_tables_of_nothing_but_null_are_survived),
+		cmocka_unit_test(test_an_unknown_region_is_not_interleaved),
 		cmocka_unit_test(test_what_is_missing_is_an_error_of_its_list_alone),
 		cmocka_unit_test(test_flipped_bytes_are_survived),
 		cmocka_unit_test(test_short_memory_is_told),
