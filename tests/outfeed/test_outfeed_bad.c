@@ -198,7 +198,7 @@ static void test_the_trail_ends_after_so_many_tensors(void **state)
 {
 	static const float bad[] = {NAN, 1, 1};
 	struct outfeed_tensor *tensors[30];
-	char key[8];
+	char key[16];
 
 	(void)state;
 	open_with("[{\"tier\": \"health\"}]", 1);
@@ -307,7 +307,7 @@ static char *run_pipe(uint32_t seed, bool loose)
 {
 	struct worker workers[STAGES];
 	struct pipe pipe = {.loose = loose};
-	char key[16], *first, *trail, *both;
+	char key[32], *first, *trail, *both;
 
 	open_with("[{\"tensors\": \"*0\", \"tier\": \"stats\"}, {\"tier\": \"health\"}]", 1);
 	for (int s = 0; s < STAGES; s++) {

@@ -56,7 +56,7 @@ static int64_t recorded_size(const char *capture, int tensors, int steps, bool s
 	const struct recorder_params params = {.capture = capture};
 	struct outfeed_tensor *t[64];
 	int64_t size;
-	char key[16];
+	char key[32];
 
 	recorder_open(r, &params);
 	for (int i = 0; i < tensors; i++) {
