@@ -10,13 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/import/report_import.h"
+#include "reports/import/report_import_internal.h"
 #include "reports/import/report_import_sort.h"
 
 struct fixture {
@@ -25,6 +28,22 @@ struct fixture {
 	struct err err;
 	uint64_t sort_bytes;
 };
+
+/* What was given back of the memory of mapped files. */
+static struct {
+	const char *at;
+	size_t length;
+} given_back[4];
+static size_t given_count;
+
+int madvise(void *at, size_t length, int advice)
+{
+	if (advice == MADV_DONTNEED && given_count < ARRAY_LEN(given_back)) {
+		given_back[given_count].at = at;
+		given_back[given_count++].length = length;
+	}
+	return (int)syscall(SYS_madvise, at, length, advice);
+}
 
 static int setup(void **state)
 {
@@ -483,6 +502,104 @@ static void what_ran_on_a_device_is_known_by_kinetos_categories(void **state)
 	assert_rows(f, "SELECT count(*) FROM flows", "4");
 }
 
+/* PyTorch counts steps from 0. */
+static void the_first_step_of_a_profiler_is_a_step(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(import(f,
+				"[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"ProfilerStep#0\"},"
+				"{\"ph\":\"X\",\"ts\":3,\"dur\":1,\"name\":\"ProfilerStep#1\"},"
+				"{\"ph\":\"X\",\"ts\":5,\"dur\":1,\"name\":\"ProfilerStep#-1\"}]"),
+			 ST_OK);
+	assert_rows(f, "SELECT name, step FROM spans ORDER BY start_ns",
+		    "ProfilerStep#0|0;ProfilerStep#1|1;ProfilerStep#-1|-");
+}
+
+/* Where names are too many, an argument of one more is not kept but counted. */
+static void arguments_without_a_name_are_counted(void **state)
+{
+	struct import *import = calloc(1, sizeof(*import));
+
+	(void)state;
+	assert_non_null(import);
+	report__import_arg_text(import, IMPORT_NO_ID, "text");
+	assert_int_equal(import->args.left, 1);
+	report__import_arg_int(import, IMPORT_NO_ID, 7);
+	report__import_arg_real(import, IMPORT_NO_ID, 0.5);
+	assert_int_equal(import->args.left, 3);
+	assert_int_equal(import->args.used, 0);
+	free(import);
+}
+
+/* Perfetto's: {boot time 5 us, wall clock 1 ms}, and a later snapshot whose wall clock was set. */
+static void a_snapshot_of_clocks_tells_when_a_trace_began(void **state)
+{
+	static const char trace[] = "\n\0212\017\n\005\010\006\020\210'\n\006\010\001\020\300\204="
+				    "\n\020@\3306Z\013H\003X\002\272\001\004mark"
+				    "\n\0212\017\n\005\010\006\020\250F\n\006\010\001\020\200\211z";
+	struct fixture *f = *state;
+
+	assert_int_equal(import_bytes(f, trace, sizeof(trace) - 1), ST_OK);
+	assert_rows(f, "SELECT name, time_ns FROM instants", "mark|7000");
+	/* 5 us before the wall clock's 1 ms */
+	assert_rows(f, "SELECT value FROM meta WHERE key = 'start_epoch_ns'", "995000");
+}
+
+/* Perfetto's older form of GPU events: queues, stages and contexts are in a list that the trace has
+ * once; an event has their places. */
+static void old_names_of_a_gpus_queues_and_stages_are_found(void **state)
+{
+	/* {context 7 of process 42, queues "copies" and "draws", stages "vertex" and "pixel"} */
+	static const char trace[] =
+		"\n1\252\003.:,\n\004\010\007\020*"
+		"\022\010\n\006copies\022\007\n\005draws"
+		"\032\010\n\006vertex\032\007\n\005pixel"
+		/* at 2 us: queue 1, stage 1, context 7 */
+		"\n\021@\320\017\252\003\013\010\001\020\364\003\030\001 \001(\007"
+		/* at 3 us: queue 0, stage 0, context 7 */
+		"\n\020@\270\027\252\003\n\010\002\020d\030\000 \000(\007"
+		/* at 4 us: queue 5, stage 9 */
+		"\n\017@\240\037\252\003\t\010\003\020\310\001\030\005 \t";
+	struct fixture *f = *state;
+
+	assert_int_equal(import_bytes(f, trace, sizeof(trace) - 1), ST_OK);
+	assert_int_equal(f->counts.events, 3);
+	assert_rows(f,
+		    "SELECT s.track, t.pid, s.name, start_ns, dur_ns FROM spans s "
+		    "JOIN tracks t ON t.track = s.track ORDER BY start_ns",
+		    "GPU 0 draws|42|pixel|2000|500;GPU 0 copies|42|vertex|3000|100;"
+		    "GPU 0 queue 5|-|stage 9|4000|200");
+	assert_rows(f, "SELECT device, stream, name, kind FROM kernels ORDER BY start_ns",
+		    "GPU 0|1|pixel|compute;GPU 0|0|vertex|compute;GPU 0|5|stage 9|compute");
+}
+
+/* Of a mapped trace the pages that were read are given back, each once: so memory for a long one is
+ * bounded. This one is a plane "/host:CPU" with two fields of 17 MiB that nobody knows. */
+static void pages_that_were_read_are_given_back(void **state)
+{
+	static const char plane[] = "\n\225\200\200\021\022\t/host:CPU",
+			  unknown[] = "z\200\200\300\010";
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), field = (size_t)17 << 20;
+	const size_t head = sizeof(plane) - 1, tag = sizeof(unknown) - 1;
+	const size_t length = head + 2 * (tag + field);
+	char *text = calloc(1, length);
+	struct fixture *f = *state;
+
+	assert_non_null(text);
+	memcpy(text, plane, head);
+	memcpy(text + head, unknown, tag);
+	memcpy(text + head + tag + field, unknown, tag);
+	given_count = 0;
+	assert_int_equal(import_bytes(f, text, length), ST_OK);
+	assert_int_equal(f->counts.bytes, length);
+	assert_int_equal(given_count, 2);
+	assert_int_equal((uintptr_t)given_back[0].at % page, 0);
+	assert_ptr_equal(given_back[1].at, given_back[0].at + given_back[0].length);
+	assert_int_equal(given_back[0].length + given_back[1].length, length / page * page);
+	free(text);
+}
+
 /* Every third allocation fails in turn. An import that succeeds without it is complete. */
 static void failing_allocations_are_told(void **state)
 {
@@ -550,6 +667,11 @@ int main(void)
 		TEST(own_keys_are_columns_and_others_arguments),
 		TEST(a_failed_import_leaves_what_was_there),
 		TEST(what_ran_on_a_device_is_known_by_kinetos_categories),
+		TEST(the_first_step_of_a_profiler_is_a_step),
+		TEST(arguments_without_a_name_are_counted),
+		TEST(a_snapshot_of_clocks_tells_when_a_trace_began),
+		TEST(old_names_of_a_gpus_queues_and_stages_are_found),
+		TEST(pages_that_were_read_are_given_back),
 		TEST(failing_allocations_are_told),
 	};
 
