@@ -73,6 +73,7 @@ static void test_numbers_far_apart_are_logarithmic(void **state)
 static void test_ticks_are_powers_of_ten(void **state)
 {
 	static const double far[] = {0.19, 1.5, 1e9}, near[] = {0.24, 2.4};
+	static const double up_to_a_power[] = {20, 100};
 	static const double both[] = {-3000, -0.5, 0, 0.5, 1e5};
 	struct report_axis axis = AXIS(far, REPORT_SCALE_LOGARITHMIC);
 
@@ -81,6 +82,8 @@ static void test_ticks_are_powers_of_ten(void **state)
 	assert_all_have_a_place(&axis, far, ARRAY_LEN(far));
 	axis = AXIS(near, REPORT_SCALE_LOGARITHMIC);
 	assert_ticks(&axis, 6, "0.5 1 2");
+	axis = AXIS(up_to_a_power, REPORT_SCALE_LOGARITHMIC);
+	assert_ticks(&axis, 6, "20 50 100");
 	axis = AXIS(both, REPORT_SCALE_LOGARITHMIC);
 	assert_true(axis.linear == 0.1);
 	assert_ticks(&axis, 20, "-1000 -100 -10 -1 -0.1 0 0.1 1 10 100 1000 1e+04 1e+05");

@@ -341,6 +341,58 @@ static void test_help_goes_to_standard_output(void **state)
 	support_result_free(&result);
 }
 
+static void test_two_runs_are_compared(void **state)
+{
+	struct support_result result;
+
+	(void)state;
+	report(&result, "diff run.db run.db --csv --sections totals");
+	assert_int_equal(result.exit_code, 0);
+	assert_contains(result.out, "section,key,name,source,target");
+	assert_string_equal(result.err, "");
+	support_result_free(&result);
+
+	report(&result, "diff run.db");
+	assert_int_equal(result.exit_code, 2);
+	assert_contains(result.err, "two runs are needed: ipu-report diff A B (one given)");
+	support_result_free(&result);
+}
+
+/* Profiles have numbers of spans' names, which are listed before. */
+static void test_spans_of_one_execution_are_exported_with_their_names(void **state)
+{
+	static const char *const names[] = {"forward", "load, \"batch\"", "MPI_Iallgatherv"};
+	struct support_result result;
+	const cJSON *frames, *profile, *event;
+	size_t found = 0, events = 0;
+	cJSON *root;
+
+	(void)state;
+	report(&result, "export run.db speedscope -o - --execution 0");
+	if (result.exit_code != 0)
+		fail_msg("%s", result.err);
+	root = cJSON_Parse(result.out);
+	frames = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "shared"), "frames");
+	for (int i = 0; i < cJSON_GetArraySize(frames); i++) {
+		const char *name =
+			cJSON_GetObjectItem(cJSON_GetArrayItem(frames, i), "name")->valuestring;
+
+		for (size_t n = 0; n < ARRAY_LEN(names); n++)
+			found += !strcmp(name, names[n]);
+	}
+	assert_int_equal(found, ARRAY_LEN(names));
+	cJSON_ArrayForEach(profile, cJSON_GetObjectItem(root, "profiles"))
+		cJSON_ArrayForEach(event, cJSON_GetObjectItem(profile, "events"))
+	{
+		assert_true(cJSON_GetObjectItem(event, "frame")->valueint <
+			    cJSON_GetArraySize(frames));
+		events++;
+	}
+	assert_true(events > 0);
+	cJSON_Delete(root);
+	support_result_free(&result);
+}
+
 static void test_a_full_disk_is_exit_1(void **state)
 {
 	struct support_result result;
@@ -365,6 +417,8 @@ int main(void)
 		cmocka_unit_test(test_json_and_csv_have_all_rows_text_a_limit),
 		cmocka_unit_test(test_colour_is_asked_for_or_absent),
 		cmocka_unit_test(test_help_goes_to_standard_output),
+		cmocka_unit_test(test_two_runs_are_compared),
+		cmocka_unit_test(test_spans_of_one_execution_are_exported_with_their_names),
 		cmocka_unit_test(test_a_full_disk_is_exit_1),
 	};
 

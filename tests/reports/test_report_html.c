@@ -144,6 +144,42 @@ static void test_an_exploding_curve_does_not_lie_on_zero(void **state)
 	free(text);
 }
 
+static void write_even(struct report_html *page)
+{
+	static const double x[] = {0, 10}, y[] = {1, 3};
+	const struct html_series series = {.name = "loss", .x = x, .y = y, .count = ARRAY_LEN(x)};
+
+	html_chart(page, &(struct html_chart){.title = "loss",
+					      .x_name = "step",
+					      .quantity = REPORT_REAL,
+					      .series = &series,
+					      .count = 1});
+}
+
+/* At most eight ticks from 0 to 10 are one every 2; at most five from 1 to 3, one every 0.5. */
+static void test_axes_have_their_ticks_and_no_more(void **state)
+{
+	static const char *const across[] = {">0<", ">2<", ">4<", ">6<", ">8<", ">10<"};
+	static const char *const up[] = {">1<", ">1.5<", ">2<", ">2.5<", ">3<"};
+	char *text = support_read_file(written("even", write_even), NULL), *line;
+	size_t ticks = 0, grid = 0;
+
+	(void)state;
+	for (line = text; (line = strstr(line, "<text class=\"mid\"")); line++, ticks++) {
+		assert_true(ticks < ARRAY_LEN(across));
+		assert_int_equal(strncmp(strchr(line, '>'), across[ticks], strlen(across[ticks])),
+				 0);
+	}
+	assert_int_equal(ticks, ARRAY_LEN(across));
+	for (line = text; (line = strstr(line, "class=\"grid\"")); line++, grid++) {
+		assert_true(grid < ARRAY_LEN(up));
+		assert_int_equal(
+			strncmp(strchr(strstr(line, "<text"), '>'), up[grid], strlen(up[grid])), 0);
+	}
+	assert_int_equal(grid, ARRAY_LEN(up));
+	free(text);
+}
+
 static void write_nothing(struct report_html *page)
 {
 	static const double x[] = {0, 1}, y[] = {NAN, INFINITY};
@@ -229,6 +265,32 @@ static void test_a_page_is_whole_and_twice_the_same(void **state)
 	free(second);
 }
 
+/* "F3" in the middle of its rectangle; one that is too narrow to be seen is widened a little. */
+static void test_work_has_its_name_in_its_middle(void **state)
+{
+	char path[SUPPORT_PATH_SIZE + 64], *text, *work;
+	int count = 0;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/names.db", folder);
+	report_sample_write(path);
+	text = page_of(path);
+	for (work = text; (work = strstr(work, "<g class=\"w\"")); work++, count++) {
+		const char *rect = strstr(work, " x=\""), *name = strstr(work, "<text");
+		float x, width, middle;
+		int y;
+
+		assert_int_equal(sscanf(rect, " x=\"%f\" y=\"%d\" width=\"%f\"", &x, &y, &width),
+				 3);
+		assert_int_equal(sscanf(strstr(name, " x="), " x=\"%f\"", &middle), 1);
+		assert_true(middle > x - 0.02F && middle < x + width + 0.02F);
+		if (width > 0.5F)
+			assert_true(fabsf(middle - (x + width / 2)) < 0.02F);
+	}
+	assert_true(count > 0);
+	free(text);
+}
+
 static void test_files_without_an_end_or_rows_have_pages(void **state)
 {
 	static const char *const absent[] = {"\"pipeline\"", "\"memory\"",    "\"liveness\"",
@@ -280,8 +342,10 @@ int main(void)
 		cmocka_unit_test(test_a_curve_of_any_length_keeps_mean_and_range),
 		cmocka_unit_test(test_what_is_not_finite_is_a_gap),
 		cmocka_unit_test(test_an_exploding_curve_does_not_lie_on_zero),
+		cmocka_unit_test(test_axes_have_their_ticks_and_no_more),
 		cmocka_unit_test(test_without_a_number_there_is_a_sentence_and_no_picture),
 		cmocka_unit_test(test_a_page_is_whole_and_twice_the_same),
+		cmocka_unit_test(test_work_has_its_name_in_its_middle),
 		cmocka_unit_test(test_files_without_an_end_or_rows_have_pages),
 		cmocka_unit_test(test_texts_of_a_run_stay_texts),
 	};

@@ -354,6 +354,7 @@ static void record(const char *path, const struct plan *plan)
 
 CHANGE(few_microbatches, plan->microbatches = 4)
 CHANGE(ramps_long, plan->microbatches = 8)
+CHANGE(stage_0_slow, plan->work_ns[0] = 6 * MS)
 CHANGE(stage_1_slow, plan->work_ns[1] = 6 * MS)
 CHANGE(idle, plan->idle = 600)
 CHANGE(streams, plan->host_io = 300)
@@ -571,6 +572,56 @@ static void without_times_the_advice_fits_what_there_is(void **state)
 	}
 }
 
+static void the_words_fit_the_run(void **state)
+{
+	static const struct {
+		const char *id;
+		void (*change)(struct plan *plan);
+		const char *sql, *sentence, *remedy; /* parts of what is said; NULL: any */
+	} said[] = {
+		/* 4 times as many, 16, do not divide 120 steps; 12 do. */
+		{"ramps", few_microbatches,
+		 "UPDATE meta_facts SET value = '{\"compile\":{\"steps_per_execution\":120}}' "
+		 "WHERE key = 'run'",
+		 NULL, "`--gradient_accumulation.steps_per_replica 12`"},
+		{"slow_stage", stage_1_slow, NULL, "Stage 1 (b) is the slowest", NULL},
+		{"slow_stage", stage_0_slow, NULL, "Stage 0 (a) is the slowest", NULL},
+		{"slow_stage", stage_1_slow, "DELETE FROM layer_rows WHERE stage = 1",
+		 "Stage 1 (its layers) is the slowest", NULL},
+		{"killed", NULL, STATE DEAD "UPDATE overhead_sum_rows SET time_ns = NULL",
+		 "how much of the run is missing is not known", NULL},
+		{"killed", NULL, STATE DEAD "UPDATE overhead_sum_rows SET time_ns = 4000000",
+		 "what came after the last commit, at 4 ms, is missing", NULL},
+	};
+	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32];
+
+	(void)state;
+	support_tempdir(folder);
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		const struct report_insight *insight;
+		struct report_insights insights;
+		struct plan plan = well;
+		struct prof_db *db;
+
+		snprintf(path, sizeof(path), "%s/%zu.db", folder, i);
+		if (said[i].change)
+			said[i].change(&plan);
+		record(path, &plan);
+		if (said[i].sql)
+			execute(path, said[i].sql);
+		get(&insights, &db, path);
+		insight = find(&insights, said[i].id);
+		assert_non_null(insight);
+		if (said[i].sentence)
+			assert_contains(insight->sentence, said[i].sentence);
+		if (said[i].remedy)
+			assert_contains(insight->remedy, said[i].remedy);
+		report_insights_free(&insights);
+		prof_db_close(db);
+	}
+	support_tempdir_remove(folder);
+}
+
 /* Without the clock's rate a gap has no length. */
 static void a_gap_of_an_unknown_clock_is_not_said(void **state)
 {
@@ -775,6 +826,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_said_of_a_run_that_has_it),
 		cmocka_unit_test(without_times_the_advice_fits_what_there_is),
+		cmocka_unit_test(the_words_fit_the_run),
 		cmocka_unit_test(a_gap_of_an_unknown_clock_is_not_said),
 		cmocka_unit_test(none_is_said_of_a_run_in_which_all_is_well),
 		cmocka_unit_test(every_insight_has_a_case),

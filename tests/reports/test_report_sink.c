@@ -1,9 +1,10 @@
 /*
- * Where exports go: numbers, long pieces, compression, failures.
+ * Where exports go: numbers, long pieces, compression, failures; and what interrupts them.
  */
 #include "support/support.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 
 #include "common/mem.h"
 #include "reports/export/report_sink.h"
+#include "reports/report_output.h"
 
 static char folder[] = "/tmp/test_report_sink.XXXXXX";
 static char path[64], packed[64];
@@ -141,6 +143,26 @@ static void test_a_failure_leaves_no_file(void **state)
 	assert_false(fs_exists(path));
 }
 
+/* nohup(1) has SIGHUP ignored, and it stays so: a command goes on when its terminal is closed. */
+static void test_a_closed_terminal_interrupts_unless_that_is_ignored(void **state)
+{
+	struct sigaction now, outside;
+
+	(void)state;
+	for (int ignored = 0; ignored < 2; ignored++) {
+		const struct sigaction action = {.sa_handler = ignored ? SIG_IGN : SIG_DFL};
+
+		assert_int_equal(sigaction(SIGHUP, &action, &outside), 0);
+		report_interrupt_install();
+		assert_false(report_interrupted());
+		raise(SIGHUP);
+		assert_int_equal(report_interrupted(), !ignored);
+		report_interrupt_remove();
+		assert_int_equal(sigaction(SIGHUP, &outside, &now), 0);
+		assert_true(now.sa_handler == action.sa_handler);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_integers_are_those_of_printf),
 		cmocka_unit_test(test_long_pieces_go_through_whole),
 		cmocka_unit_test(test_a_failure_leaves_no_file),
+		cmocka_unit_test(test_a_closed_terminal_interrupts_unless_that_is_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "reports/table/report_render.h"
 #include "reports/summary/report_summary.h"
 
@@ -274,6 +275,34 @@ static void test_the_text_fits_and_labels_host_and_device(void **state)
 	report_summary_free(&s);
 }
 
+/* One stage on one IPU is no pipeline, and has no schedule. */
+static void test_a_pipeline_has_several_stages_or_replicas(void **state)
+{
+	static const struct {
+		int64_t stages, replicas;
+		const char *line; /* NULL: none */
+	} cases[] = {{1, 1, NULL},
+		     {2, 1, "pipeline   2 stages on 4 IPUs, 1 replica; schedule Grouped\n"},
+		     {1, 2, "pipeline   1 stage on 4 IPUs, 2 replicas; schedule Grouped\n"}};
+	struct report_summary s;
+
+	(void)state;
+	summary_of(&s, report_sample_write, "one.db");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char *text;
+
+		s.stages = cases[i].stages;
+		s.replicas = cases[i].replicas;
+		text = printed(&s, 80);
+		if (cases[i].line)
+			assert_contains(text, cases[i].line);
+		else
+			assert_null(strstr(text, "schedule"));
+		free(text);
+	}
+	report_summary_free(&s);
+}
+
 static void test_an_empty_database_has_a_summary_without_numbers(void **state)
 {
 	struct report_summary s;
@@ -447,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_the_bubble_is_the_mean_by_all_three_definitions),
 		cmocka_unit_test(test_health_is_what_broke_first_and_what_was_lowered),
 		cmocka_unit_test(test_the_text_fits_and_labels_host_and_device),
+		cmocka_unit_test(test_a_pipeline_has_several_stages_or_replicas),
 		cmocka_unit_test(test_an_empty_database_has_a_summary_without_numbers),
 		cmocka_unit_test(test_a_killed_run_says_so_and_names_the_remedy),
 		cmocka_unit_test(test_what_an_unfinished_file_does_not_say_is_named),

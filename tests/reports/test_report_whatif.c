@@ -297,6 +297,111 @@ static void every_schedule_is_planned(void **state)
 	report_whatif_close(whatif);
 }
 
+/* ---- more instances -------------------------------------------------------------------------- */
+
+#define US 1000
+
+/*
+ * A step of one process: the last backward pass of layer a, which comes first, ends after 7 us,
+ * when the weight update of stage @stage begins.
+ */
+static void record_process(int stage)
+{
+	const struct ips_execution execution = {.mode = IPS_TRAIN,
+						.epoch = 1,
+						.steps = 1,
+						.updates = 1,
+						.dur_ns = 10 * US,
+						.start_cycle = IPS_NULL,
+						.cycles = IPS_NULL};
+	IPS_SITE(layer, "layer", "a");
+	IPS_SITE(update, "stage", "update");
+	struct ips_keys keys = IPS_KEYS_NULL;
+	struct ips_recording *recording;
+	struct ips_track *track;
+
+	keys.mode = IPS_TRAIN;
+	keys.epoch = 1;
+	keys.execution = keys.weight_update = keys.replica = keys.stage = 0;
+	remove(path);
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	assert_int_equal(ips_meta_set(recording, "run", RUN(LAYERS, "\"ipu\":null")), 0);
+	assert_int_equal(ips_meta_set(recording, "data", DATA), 0);
+	assert_int_equal(ips_append_execution(recording, &execution), 0);
+	track = ips_track_open(recording, "worker 0", NULL);
+	for (int i = 0; i < 3; i++) {
+		struct ips_stage_timing timing = {.start_ns = i * 3 * US, .dur_ns = 3 * US};
+
+		keys.phase = "FBU"[i];
+		keys.step = keys.microbatch = keys.phase == 'U' ? IPS_NULL : 0;
+		timing.keys = keys;
+		assert_int_equal(ips_append_stage_timing(recording, &timing), 0);
+	}
+	keys.phase = 'B';
+	keys.step = keys.microbatch = 0;
+	ips_track_set_keys(track, &keys);
+	ips_span_at(track, &layer, 5 * US, 2 * US);
+	keys.phase = 'U';
+	keys.stage = stage;
+	keys.step = keys.microbatch = IPS_NULL;
+	ips_track_set_keys(track, &keys);
+	ips_span_at(track, &update, 7 * US, 3 * US);
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+}
+
+/*
+ * Two instances exchange halves of the gradients and of the weights. There are 16 x 64 + 64 +
+ * 64 x 32 + 32 + 32 x 32 + 32 + 32 x 10 + 10 = 4,554 numbers, which are 18,216 bytes and one
+ * bucket. Where a link carries a byte a nanosecond, a half takes 9,108 ns each time and arrives
+ * 1,000 ns later; the sum, of 5 bytes a nanosecond, takes 3,643.2 ns. All of it is waited for.
+ */
+static void instances_wait_for_what_their_links_carry(void **state)
+{
+	/* Of 1,538 bytes on the wire, 1,448 are the program's. */
+	const struct report_whatif_change two = {
+		.instances = 2, .network = {.bits_ns = 8 * 1538.0 / 1448.0, .latency_ns = 1000}};
+	struct report_whatif_prediction out;
+	struct report_whatif *whatif;
+	struct err err = {0};
+	struct prof_db *db;
+
+	(void)state;
+	record_process(0);
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	if (report_whatif_open(&whatif, db, REPORT_WHATIF_HOST, &err) != ST_OK ||
+	    report_whatif_read_ranks(whatif, db, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	prof_db_close(db);
+	out = predicted(whatif, &two);
+	assert_int_equal(out.instances, 2);
+	assert_int_equal(out.link_ns, 2 * 9108);
+	assert_int_equal(out.exposed_ns, 23859); /* 2 x (9,108 + 1,000) + 3,643.2 */
+	assert_int_equal(out.run_ns, report_whatif_measured(whatif)->run_ns + 23859);
+	report_whatif_close(whatif);
+}
+
+static void a_stage_that_the_run_does_not_have_is_refused(void **state)
+{
+	static const int stages[] = {-1, 1, 1000000};
+	struct report_whatif *whatif;
+	struct prof_db *db;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(stages); i++) {
+		struct err err = {0};
+		char text[64];
+
+		record_process(stages[i]);
+		snprintf(text, sizeof(text), "a weight update has rank 0, stage %d", stages[i]);
+		assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+		assert_int_equal(report_whatif_open(&whatif, db, REPORT_WHATIF_HOST, NULL), ST_OK);
+		assert_int_equal(report_whatif_read_ranks(whatif, db, &err), ST_FORMAT);
+		assert_contains(err.text, text);
+		report_whatif_close(whatif);
+		prof_db_close(db);
+	}
+}
+
 /* ---- what is wrong --------------------------------------------------------------------------- */
 
 static void a_change_that_is_not_legal_says_what_is(void **state)
@@ -413,6 +518,8 @@ int main(void)
 		cmocka_unit_test(flags_are_words_of_the_shell),
 		cmocka_unit_test(memory_that_does_not_do_is_said),
 		cmocka_unit_test(every_schedule_is_planned),
+		cmocka_unit_test(instances_wait_for_what_their_links_carry),
+		cmocka_unit_test(a_stage_that_the_run_does_not_have_is_refused),
 		cmocka_unit_test(a_change_that_is_not_legal_says_what_is),
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(without_memory_it_says_so),
