@@ -31,17 +31,22 @@ static const struct {
 	{IPU_COMPOSITE_GRU, true, {{"Rnn/Gates", 5, 3, 24, 32}, {"Rnn/Candidate", 5, 3, 24, 16}}},
 };
 
+static struct ipu_composite cell_of(size_t row)
+{
+	return (struct ipu_composite){.kind = cells[row].kind,
+				      .reset_before = cells[row].reset_before,
+				      .dtype = IPU_FLOAT32,
+				      .batch = 3,
+				      .steps = 5,
+				      .features = 8,
+				      .units = 16};
+}
+
 static void test_cells_multiply_input_and_state_as_popnn_does(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
-		const struct ipu_composite cell = {.kind = cells[i].kind,
-						   .reset_before = cells[i].reset_before,
-						   .dtype = IPU_FLOAT32,
-						   .batch = 3,
-						   .steps = 5,
-						   .features = 8,
-						   .units = 16};
+		const struct ipu_composite cell = cell_of(i);
 		struct ipu_op ops[IPU_COMPOSITE_OPS];
 		const int count = ipu_composite_ops(&cell, ops);
 		int products = 0;
@@ -72,19 +77,13 @@ static void test_gradients_of_inputs_are_products_with_the_same_weights(void **s
 		const bool fixed = i >= ARRAY_LEN(cells);
 		const size_t row = i % ARRAY_LEN(cells);
 		const struct product *from = cells[row].products;
-		const struct ipu_composite cell = {.kind = cells[row].kind,
-						   .reset_before = cells[row].reset_before,
-						   .fixed_input = fixed,
-						   .pass = IPU_BACKWARD_DATA,
-						   .dtype = IPU_FLOAT32,
-						   .batch = 3,
-						   .steps = 5,
-						   .features = 8,
-						   .units = 16};
+		struct ipu_composite cell = cell_of(row);
 		struct ipu_op ops[IPU_COMPOSITE_OPS];
-		const int count = ipu_composite_ops(&cell, ops);
-		int o = 0;
+		int o = 0, count;
 
+		cell.fixed_input = fixed;
+		cell.pass = IPU_BACKWARD_DATA;
+		count = ipu_composite_ops(&cell, ops);
 		for (int p = 0; p < 2 && from[p].name; p++) {
 			const int64_t left_out = fixed && from[p].k != 16 ? 8 : 0;
 			const int64_t inputs = from[p].k - left_out;

@@ -10,7 +10,6 @@
 #include "common/mem.h"
 #include "ipu/ipu_timeline.h"
 #include "support/plan.h"
-#include "support/run_checks.h"
 #include "support/run_sample.h"
 
 static void assert_mode(const char *arguments, const char *mode)
@@ -125,19 +124,11 @@ static void test_a_stage_keeps_once_what_it_reads_several_times(void **state)
 	const struct run_data data = {.train = {.width = 27}, .test = {.width = 27}};
 	const struct model_shape image = {3, {4, 4, 1}};
 	const int64_t batch = 2;
-	struct run_file *run;
-	struct model *model;
-	struct partition_split *split;
-	struct json_at at;
-	struct err err = {0};
+	struct run_file *run = run_sample_of(text);
+	struct model *model = run_sample_model_of(run, &image);
+	struct partition_split *split = split_at(run, &data, model, 1);
 
 	(void)state;
-	assert_int_equal(run_file_parse(&run, "run.json", text, strlen(text), 0, NULL,
-					&support_run_checks, &err),
-			 ST_OK);
-	at = json_root(run->model_file, run->model);
-	assert_int_equal(model_new(&model, &at, &image, &err), ST_OK);
-	split = split_at(run, &data, model, 1);
 	/* The kernel and the biases, and the images. */
 	assert_int_equal(split->partition->stage[0].memory_bytes, (2 + 2 + batch * 16) * 4);
 	/* Both kernels and the biases; sum and count of the mean loss, count of the updates; what

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "support/run_checks.h"
+#include "support/run_sample.h"
 #include "support/support.h"
 
 static void test_data_are_read_as_they_were_written(void **state)
@@ -112,19 +112,13 @@ static void test_outputs_have_their_targets_one_after_another(void **state)
 		"\"data\": {\"outputs\": [\"b\", \"a\", \"c\"]}}";
 	const struct target_kind kind = {
 		.width = 8, .parts = {{.width = 5}, {.classes = 3}, {.width = 2}}, .part_count = 3};
-	struct run_file *run;
-	struct model *model;
+	struct run_file *run = run_sample_of(text);
+	struct model *model = run_sample_model_of(run, NULL);
 	struct loss_list losses;
 	struct metric_list metrics;
-	struct json_at at;
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(run_file_parse(&run, "run.json", text, strlen(text), 0, NULL,
-					&support_run_checks, &err),
-			 ST_OK);
-	at = json_root(run->model_file, run->model);
-	assert_int_equal(model_new(&model, &at, NULL, &err), ST_OK);
 	assert_int_equal(run_measure(&losses, &metrics, run, "compile", model, &kind, &err), ST_OK);
 	assert_int_equal(losses.count, 3);
 	assert_int_equal(losses.items[0].first, 5);

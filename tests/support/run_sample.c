@@ -77,16 +77,29 @@ void run_sample_refuses(const char *line, const char *part)
 	assert_contains(err.text, part);
 }
 
-struct model *run_sample_model(const struct run_file *run)
+struct run_file *run_sample_of(const char *text)
 {
-	const struct model_shape shape = {3, {28, 28, 1}};
+	struct run_file *run;
+	struct err err = {0};
+
+	if (run_file_parse(&run, "run.json", text, strlen(text), 0, NULL, &support_run_checks,
+			   &err) != ST_OK)
+		fail_msg("%s", err.text);
+	return run;
+}
+
+struct model *run_sample_model_of(const struct run_file *run, const struct model_shape *input)
+{
 	struct json_at at = json_root(run->model_file, run->model);
 	struct model *model;
 	struct err err = {0};
 
-	if (model_new(&model, &at, &shape, &err) != ST_OK) {
-		print_error("%s\n", err.text);
-		fail();
-	}
+	if (model_new(&model, &at, input, &err) != ST_OK)
+		fail_msg("%s", err.text);
 	return model;
+}
+
+struct model *run_sample_model(const struct run_file *run)
+{
+	return run_sample_model_of(run, &(struct model_shape){3, {28, 28, 1}});
 }

@@ -19,7 +19,12 @@ struct run_file *run_sample_get(const char *line);
 /* Load and expect failure with @part in the text. */
 void run_sample_refuses(const char *line, const char *part);
 
-/* The model of @run for 28x28 images; fails the test where there is none. */
+/* Parse another run file; fails the test where that fails. */
+struct run_file *run_sample_of(const char *text);
+
+/* The model of @run for 28x28 images, or for @input (NULL: the model says it); fails the test where
+ * there is none. */
 struct model *run_sample_model(const struct run_file *run);
+struct model *run_sample_model_of(const struct run_file *run, const struct model_shape *input);
 
 #endif /* RUN_SAMPLE_H */
