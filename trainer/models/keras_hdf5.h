@@ -26,8 +26,8 @@ struct weights_source {
 
 /*
  * Test a file: a child process reads all that the functions below read, since libhdf5 crashes on
- * some damaged files; ST_FORMAT if it does. Call this before any other thread runs: a lock held by
- * another thread would stay locked in the child.
+ * some damaged files; ST_FORMAT if it does. No other thread may use libhdf5 meanwhile: its lock
+ * would stay locked in the child.
  */
 enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, struct err *err);
 
@@ -55,7 +55,8 @@ enum keras_layout {
 
 /* Write all parameters as an HDF5 file; free *@out with mem_free(). @config: the model's JSON,
  * which makes the file a whole model (KERAS_LAYOUT_2 only); NULL: weights. A child process makes
- * the file: where memory ends, libhdf5 crashes. Other threads may run, unless they use libhdf5. */
+ * the file, since libhdf5 crashes where memory ends. Other threads may run: the locks that it needs
+ * are malloc()'s, which fork() hands over, and libhdf5's, which they do not use. */
 enum status keras_hdf5_write(char **out, size_t *length, const struct model *model,
 			     const float *weights, enum keras_layout layout, const char *config,
 			     const char *name, struct err *err);
