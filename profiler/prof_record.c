@@ -249,11 +249,12 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 	pthread_join(recording->thread, NULL);
 	pthread_join(recording->standby, NULL);
 	/* All rows are written. Linking launches and finding the critical path need as much memory
-	 * as the lanes' buffers, which the writer's thread has allocated: its part of the heap is
-	 * given back. */
+	 * as the lanes' buffers. An import, whose memory is bounded, gives back the part of the heap
+	 * that the writer's thread has; the heap of a program that records itself is its own. */
 	for (struct prof_lane *lane = recording->lanes; lane; lane = lane->next)
 		prof__lane_free_buffers(lane);
-	malloc_trim(0);
+	if (recording->params.alone)
+		malloc_trim(0);
 	if (recording->failure.status == ST_OK)
 		prof__writer_finish(recording, begun);
 	prof__writer_close(&recording->writer);
