@@ -30,7 +30,8 @@ place() {
 	rm -rf tf_report__* out.*
 	timeout -s KILL 100 env "$by=$hash" LD_PRELOAD="$library" "$@" >out 2>err || code=$?
 	without_times out
-	sed -i -e '/^ipu-train: the report lags: /d' -e '/(the run goes on without it)$/d' err
+	unlagged err
+	sed -i '/(the run goes on without it)$/d' err
 	tried=$((tried + 1))
 	what="allocation $hash of $*: exit code $code, output of $(wc -l <out) lines: $(cat err)"
 	# A locale that cannot be loaded is the locale C.
@@ -108,6 +109,7 @@ limited() {
 	local code=0
 	rm -rf tf_report__* out.*
 	(ulimit "$1" "$2" && shift 2 && exec timeout -s KILL 100 "$@") >/dev/null 2>err || code=$?
+	unlagged err
 	sed -i '/(the run goes on without it)$/d' err
 	{ [ $code -eq 0 ] && [ ! -s err ]; } || { [ $code -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "ulimit $*: exit code $code: $(cat err)"
 }

@@ -221,6 +221,7 @@ refuse() {
 	mkdir empty
 	(cd empty && timeout 600 "$bin/ipu-train" ../run.json --data.path ../digits --quiet "$@" >../out.txt 2>../err.txt) || code=$?
 	[ $code -eq "$expected" ] || fail "$*: exit code $code, not $expected: $(cat err.txt)"
+	unlagged err.txt
 	[ "$(wc -l <err.txt)" -eq 1 ] || fail "$*: not one line: $(cat err.txt)"
 	grep -qF -- "$text" err.txt || fail "$*: expected \"$text\", got: $(cat err.txt)"
 	[ -z "$(find empty -mindepth 1)" ] || fail "$*: left behind: $(find empty -mindepth 1)"

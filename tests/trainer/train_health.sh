@@ -173,6 +173,7 @@ wanted=1 record stopped "$bin/ipu-train" "$run" --evaluate null --compile.optimi
 	--compile.steps_per_execution 100 --fit.steps_per_epoch 100 --data.limit 4000 --weights.save stopped.npz
 [ ! -e stopped.npz ] || fail "weights of a run that was stopped"
 grep -v '^\[HEALTH\]\|^POPLAR_ENGINE_OPTIONS' stopped.err >error || true
+unlagged error
 [ "$(grep -vc '^data: ' error)" = 1 ] || fail "not one line: $(cat error)"
 grep -qE '^ipu-train: health.stop: rule nonfinite broken by Dense_[^ ]* in (step [0-9]+, )?weight update [0-9]+ of epoch 1$' error || fail "the error's line: $(cat error)"
 asks stopped "SELECT count(DISTINCT epoch), count(*) BETWEEN 4 AND 200 FROM metrics WHERE name = 'loss' AND step IS NOT NULL" '1|1'

@@ -10,6 +10,7 @@ large=(--ipu.tiles_per_ipu 4 --fit.steps_per_epoch 8 --compile.steps_per_executi
 code=0
 POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' "$bin/ipu-train" "$run" "${large[@]}" >out 2>err || code=$?
 [ $code -eq 1 ] || fail "out of memory: exit code $code, not 1: $(cat err)"
+unlagged err
 [ "$(wc -l <err)" -eq 1 ] || fail "out of memory: not one line: $(cat err)"
 for part in 'profile.db has the memory of a run that is not started' 'is out of memory on' 'largest there: ' 'takes at least '; do
 	grep -qF "$part" err || fail "out of memory: \"$part\" is missing: $(cat err)"
