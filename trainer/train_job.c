@@ -43,6 +43,7 @@ void train_job_free(struct train_job *job)
 	dataset_close(&job->train_set);
 	dataset_close(&job->test_set);
 	keras_file_close(&job->weights);
+	mem_free(job->loaded);
 	train_options_free(&job->options);
 	str_free(&job->notices);
 }
@@ -414,6 +415,26 @@ static enum status check_rows(const struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
+/* Read the file's weights before there is a session, whose memory a child process would copy. */
+static enum status read_weights(struct train_job *job, struct err *err)
+{
+	const struct run_file *run = job->plan.run;
+	const struct model *model = job->plan.model;
+
+	if (!run->weights.load)
+		return ST_OK;
+	job->loaded = mem_alloc(model->weights * sizeof(*job->loaded));
+	if (!job->loaded)
+		return err_nomem(err);
+	/* What the file does not have is as every replica has it. */
+	model_init_weights(model, job->loaded, run->fit.seed);
+	if (model_weights_read(model, job->loaded, &job->weights, run->weights.by_name,
+			       &job->loaded_count, err) != ST_OK)
+		return err->status;
+	keras_file_close(&job->weights);
+	return ST_OK;
+}
+
 /* Open what the run needs and check it. Ranks share the options; the rest each finds out alone. */
 static enum status open_run(struct train_job *job, struct err *err)
 {
@@ -430,7 +451,8 @@ static enum status open_run(struct train_job *job, struct err *err)
 	    dataset_open(&job->train_set, &job->test_set, &params, err) != ST_OK)
 		return err->status;
 	data = train_data_of(&job->train_set, &job->test_set);
-	if (plan_run_build(plan, &data, false, err) != ST_OK || check_rows(job, err) != ST_OK ||
+	if (plan_run_build(plan, &data, false, err) != ST_OK || read_weights(job, err) != ST_OK ||
+	    check_rows(job, err) != ST_OK ||
 	    train_generate_check(plan->run, plan->model, &job->train_set, err) != ST_OK ||
 	    check_report(job, err) != ST_OK)
 		return err->status;
@@ -535,27 +557,24 @@ static void print_compile(struct train_job *job, int step)
 		train_screen_compile(&job->screen, job->plan.model->name, step);
 }
 
-/* Load the file's weights into all replicas. */
-static enum status load_weights(struct train_job *job, struct err *err)
+/* Give all replicas the weights that were loaded. */
+static void share_weights(struct train_job *job)
 {
-	const char *path = job->plan.run->weights.load;
-	int loaded = 0;
+	const struct model *model = job->plan.model;
 
-	if (!path)
-		return ST_OK;
+	if (!job->loaded)
+		return;
 	for (int r = 0; r < job->session->replicas; r++) {
 		struct train_replica *replica = &job->session->replica[r];
 
-		if (model_weights_read(job->plan.model, replica->weights, &job->weights,
-				       job->plan.run->weights.by_name, &loaded, err) != ST_OK)
-			return err->status;
+		memcpy(replica->weights, job->loaded, model->weights * sizeof(*job->loaded));
 		train_replica_round(job->session, replica);
 	}
 	if (job->screen.out)
-		fprintf(job->screen.out, "Loaded %d of %d variables from %s\n", loaded,
-			job->plan.model->param_count, path);
-	keras_file_close(&job->weights);
-	return ST_OK;
+		fprintf(job->screen.out, "Loaded %d of %d variables from %s\n", job->loaded_count,
+			model->param_count, job->plan.run->weights.load);
+	mem_free(job->loaded);
+	job->loaded = NULL;
 }
 
 /* Open the report and make a session that is ready to train. */
@@ -593,7 +612,8 @@ static enum status compile(struct train_job *job, struct err *err)
 	print_compile(job, 3);
 	print_compile(job, 4);
 	print_forecast(job);
-	return load_weights(job, err);
+	share_weights(job);
+	return ST_OK;
 }
 
 static enum status train(struct train_job *job, struct err *err)

@@ -28,7 +28,9 @@ struct train_job {
 	struct callbacks callbacks;
 	bool keep_outfeeds; /* the program dequeues them */
 	struct dataset train_set, test_set;
-	struct keras_file weights; /* weights.load, until copied to the replicas */
+	struct keras_file weights; /* weights.load, until its values are in loaded */
+	float *loaded; /* first weights of every replica, until they have them; NULL: drawn ones */
+	int loaded_count; /* of the model's parameters */
 	struct train_options options;
 	struct ranks *ranks; /* NULL: one process */
 	struct train_clock clock;

@@ -73,17 +73,31 @@ sweep_places $((4 * many)) "$bin/ipu-report" import "$IPUSCOPE_SOURCE_DIR/tests/
 sweep_places $((4 * many)) "$bin/ipu-view" report --view timeline --text --width 100
 sweep_places $((3 * many)) "$bin/ipu-train" "$run" "${short[@]}"
 
-# libhdf5 crashes where memory ends, as it starts above all. The log has no places of the process that saves for it; its allocations
-# have the numbers after those of a run that saves nothing.
+# libhdf5 crashes where memory ends, as it starts above all. The log has no places of the processes that save and read for it; their
+# allocations have the numbers after those of a run that does neither. Where it finds an end of memory itself, it cannot be told from
+# damage, whose exit code is 2.
 rm -f log
 FAIL_ALLOC_LOG=log LD_PRELOAD=$library "$bin/ipu-train" "$run" "${short[@]}" 2>err || fail "a run that saves nothing: $(cat err)"
 last=$(awk '$2 > last { last = $2 } END { print last }' log)
-if "$bin/ipu-train" "$run" "${short[@]}" --weights.save_model out.h5 2>err; then
+if "$bin/ipu-train" "$run" "${short[@]}" --weights.save_model saved.h5 2>err; then
 	by=FAIL_ALLOC_AT
 	for after in 50 120 200-; do
 		place "$((last + ${after%-}))${after//[0-9]/}" "$bin/ipu-train" "$run" "${short[@]}" --weights.save_model out.h5
 		[ -z "$what" ] || fail "$what"
 	done
+	rm -f log
+	FAIL_ALLOC_LOG=log LD_PRELOAD=$library "$bin/ipu-train" "$run" "${short[@]}" --weights.load saved.h5 2>err || fail "a run that loads: $(cat err)"
+	last=$(awk '$2 > last { last = $2 } END { print last }' log)
+	within=0
+	for ((at = 0; at < last; at += last / (many ? 12 : 400) + 1)); do
+		for after in '' -; do
+			place "$at$after" "$bin/ipu-train" "$run" "${short[@]}" --weights.load saved.h5
+			! grep -q '^ipu-train: saved.h5: ' err || within=$((within + 1))
+			[[ $what != *'exit code 2,'* ]] || [ "$(wc -l <err)" -ne 1 ] || ! grep -q '^ipu-train: saved.h5: ' err || what=
+			[ -z "$what" ] || fail "$what"
+		done
+	done
+	[ $within -gt 0 ] || fail "no allocation of libhdf5 failed as it read"
 	by=FAIL_ALLOC_STACK
 else
 	grep -q libhdf5 err || fail "saving a model: $(cat err)"
@@ -116,6 +130,8 @@ limited() {
 for limit in '-f 1' '-n 16' '-n 5'; do
 	# shellcheck disable=SC2086
 	limited $limit "$bin/ipu-train" "$run" "${short[@]}"
+	# shellcheck disable=SC2086
+	[ ! -e saved.h5 ] || limited $limit "$bin/ipu-train" "$run" "${short[@]}" --weights.load saved.h5
 	# shellcheck disable=SC2086
 	limited $limit "$bin/ipu-report" report
 	# shellcheck disable=SC2086

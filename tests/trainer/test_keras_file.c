@@ -5,7 +5,6 @@
  */
 #include "trainer/models/keras_file.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,40 +103,6 @@ static void test_states_of_generators_are_left_out(void **state)
 		}
 		model_free(model);
 	}
-}
-
-static int forks;
-
-static void count_fork(void)
-{
-	forks++;
-}
-
-/* Other threads run once the weights are read: what was opened before needs no other process. */
-static void test_only_opening_makes_a_process(void **state)
-{
-	static const char *const files[] = {"model.h5", "counted.weights.h5", "model.keras"};
-	static float weights[WEIGHTS_MOST];
-	struct model *model = read_model("model.json");
-
-	(void)state;
-	assert_int_equal(pthread_atfork(count_fork, NULL, NULL), 0);
-	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		char path[SUPPORT_PATH_SIZE];
-		struct keras_file file;
-
-		golden(path, files[i]);
-		forks = 0;
-		assert_int_equal(model_weights_open(&file, path, NULL), ST_OK);
-		assert_int_equal(forks, 1);
-		for (int replica = 0; replica < 2; replica++)
-			assert_int_equal(
-				model_weights_read(model, weights, &file, false, NULL, NULL),
-				ST_OK);
-		assert_int_equal(forks, 1);
-		keras_file_close(&file);
-	}
-	model_free(model);
 }
 
 /* What is saved loads, in each layout; twice the same bytes; nothing is left of what fails. */
@@ -396,6 +361,32 @@ static void test_damaged_files_are_refused(void **state)
 	model_free(model);
 }
 
+/* What is damaged at the first reading is damaged at the second: nothing of it was kept. */
+static void test_a_damaged_member_stays_damaged(void **state)
+{
+	struct model *model = read_model("model.json");
+	float weights[WEIGHTS_MOST];
+	char path[SUPPORT_PATH_SIZE], *bytes, *member;
+	struct keras_file file;
+	size_t length;
+	struct err err;
+
+	(void)state;
+	golden(path, "model.keras");
+	assert_int_equal(fs_read(path, 1 << 20, &bytes, &length, NULL), ST_OK);
+	member = memmem(bytes, length, "model.weights.h5", strlen("model.weights.h5"));
+	assert_non_null(member);
+	memset(member + 64, 0xff, 64);
+	assert_int_equal(keras_file_from(&file, path, bytes, length, NULL), ST_OK);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(model_weights_read(model, weights, &file, false, NULL, &err),
+				 ST_FORMAT);
+		support_assert_says(err.text, "model.weights.h5");
+	}
+	keras_file_close(&file);
+	model_free(model);
+}
+
 static void refuse_bytes(const char *bytes, size_t length, const char *says)
 {
 	struct keras_file file;
@@ -487,7 +478,6 @@ int main(void)
 #ifdef IPUSCOPE_HDF5
 		cmocka_unit_test(test_every_layout_loads),
 		cmocka_unit_test(test_states_of_generators_are_left_out),
-		cmocka_unit_test(test_only_opening_makes_a_process),
 		cmocka_unit_test(test_what_is_saved_loads),
 		cmocka_unit_test(test_layers_inside_layers_are_where_keras_has_them),
 		cmocka_unit_test(test_a_list_in_parts_is_read_whole),
@@ -496,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_without_hdf5),
 #endif
 		cmocka_unit_test(test_damaged_files_are_refused),
+		cmocka_unit_test(test_a_damaged_member_stays_damaged),
 		cmocka_unit_test(test_code_is_refused_by_its_layer),
 		cmocka_unit_test(test_files_of_others_are_named),
 #ifdef IPUSCOPE_HDF5
@@ -511,7 +502,6 @@ int main(void)
 	(void)test_layers_inside_layers_are_where_keras_has_them;
 	(void)test_a_list_in_parts_is_read_whole;
 	(void)test_paths_of_windows_are_found_among_8192_names;
-	(void)test_only_opening_makes_a_process;
 	(void)test_what_is_saved_loads;
 	(void)test_wrong_models_are_refused;
 #endif

@@ -192,8 +192,7 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *path
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" cannot be read: it is damaged", key);
 	if (H5Aread(a->id, a->type, a->block) < 0) {
 		memset(a->block, 0, ((size_t)a->count + 1) * a->size);
-		/* The library failed, not a check of ours. */
-		return hdf5_failed(file, path, ST_FAILED, text, err);
+		return hdf5_read_failed(file, path, text, err);
 	}
 	return ST_OK;
 }

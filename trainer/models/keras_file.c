@@ -188,21 +188,19 @@ void keras_file_close(struct keras_file *file)
 	*file = (struct keras_file){0};
 }
 
-enum status keras_file_try(struct keras_file *file, struct err *err)
+enum status keras_file_unpack(struct keras_file *file, struct err *err)
 {
-	size_t length = file->length;
+	enum status status = ST_OK;
 	char *hdf5 = file->bytes;
-	struct err own;
+	size_t length = file->length;
 
-	err = err_start(err, &own);
 	if (file->hdf5)
 		return ST_OK;
 	if (file->kind == KERAS_ARCHIVE)
-		read_member(file, "model.weights.h5", &hdf5, &length, err);
-	if (err_stuck(err) || keras_hdf5_try(file->path, hdf5, length, err) != ST_OK) {
-		if (hdf5 != file->bytes)
-			mem_free(hdf5);
-		return err->status;
+		status = read_member(file, "model.weights.h5", &hdf5, &length, err);
+	if (status != ST_OK) {
+		mem_free(hdf5);
+		return status;
 	}
 	file->hdf5 = hdf5;
 	file->hdf5_length = length;
@@ -228,9 +226,22 @@ static void replace_code(char *text, size_t length)
 	}
 }
 
+/* The text of an HDF5 file's model_config. */
+static enum status read_config(void *user, struct apart_out *out, struct err *err)
+{
+	const struct keras_file *file = user;
+	char *text;
+
+	if (keras_hdf5_config(&text, file->path, file->bytes, file->length, err) == ST_OK)
+		apart_put(out, text, strlen(text), err);
+	mem_free(text);
+	return err->status;
+}
+
 enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *err)
 {
 	char name[FS_PATH_SIZE + 32], *text = NULL;
+	const struct apart reading = keras_hdf5_reading(file->path, file->length);
 	size_t length = 0;
 	struct err own;
 
@@ -256,9 +267,8 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 	}
 	if (file->kind == KERAS_ARCHIVE)
 		read_member(file, "config.json", &text, &length, err);
-	else if (keras_file_try(file, err) == ST_OK &&
-		 keras_hdf5_config(&text, file->path, file->hdf5, file->hdf5_length, err) == ST_OK)
-		length = strlen(text);
+	else if (keras_hdf5_usable(file->path, err) == ST_OK)
+		apart_call(read_config, file, &reading, &text, &length, err);
 	if (err_stuck(err))
 		goto end;
 	snprintf(name, sizeof(name), "%.*s: %s", DATASET_PATH_SHOWN, file->path,

@@ -22,7 +22,7 @@ struct keras_file {
 	enum keras_kind kind;
 	char *bytes; /* owned */
 	size_t length;
-	char *hdf5; /* the contained HDF5, once tested; owned if kind is KERAS_ARCHIVE */
+	char *hdf5; /* the contained HDF5, once unpacked; owned if kind is KERAS_ARCHIVE */
 	size_t hdf5_length;
 };
 
@@ -30,9 +30,8 @@ struct keras_file {
 enum status keras_file_open(struct keras_file *out, const char *path, struct err *err);
 void keras_file_close(struct keras_file *file); /* accepts a zeroed struct */
 
-/* Locate the contained HDF5, test it with keras_hdf5_try() and set file->hdf5. Call this before any
- * thread runs; later calls do nothing. */
-enum status keras_file_try(struct keras_file *file, struct err *err);
+/* Set file->hdf5: unpack an archive's. A later call does nothing. */
+enum status keras_file_unpack(struct keras_file *file, struct err *err);
 
 /* Read the JSON of a run file or a model at @path, in any of the formats; free *@out with
  * cJSON_Delete(). */

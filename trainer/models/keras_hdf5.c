@@ -6,26 +6,16 @@
  * owns its file and the arena of all names.
  *
  * libhdf5 uses some damaged numbers as offsets outside its memory (1.10.8: lengths in the global
- * heap), and no check of ours can run before it does. So a child process reads the whole file
- * first; this process reads only what the child survived. Where memory ends, the library crashes as
- * well (as it starts, above all), so a child process makes the files, too.
+ * heap), and no check of ours can run before it does. Where memory ends, the library crashes as
+ * well, as it starts above all. So child processes read and make the files (apart.h).
  */
 #include "trainer/models/keras_hdf5.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/arena.h"
-#include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "trainer/models/hdf5_file.h"
@@ -35,8 +25,7 @@
 #define KERAS_PATH_SIZE   4096
 #define KERAS_LAYERS_MOST 8192                             /* whose names take more than reading */
 #define KERAS_LIST        "_layer_checkpoint_dependencies" /* of TensorFlow 2.12 and 2.13 */
-#define KERAS_TRIAL_BYTES ((rlim_t)1 << 30)                /* in addition to what the file needs */
-#define KERAS_CHILD_S     300 /* of processor time, enough for gigabytes */
+#define KERAS_CHILD_BYTES ((size_t)1 << 30)                /* in addition to what the file needs */
 
 struct keras_group {
 	const char *name; /* the layer's name, or its home */
@@ -376,122 +365,15 @@ static enum keras_layout collect_all(struct keras_source *s, const char *name)
 	return KERAS_LAYOUT_3;
 }
 
-/* ---- what libhdf5 may not survive ------------------------------------------------------------ */
+/* ---- reading apart --------------------------------------------------------------------------- */
 
-/* Call @work in a child process. Return what it returns, 0 to 127; -1 if it crashed or took too
- * long, or, with @err set, if there is no process for it. */
-static int call_apart(int (*work)(void *user), void *user, const char *name, struct err *err)
+struct apart keras_hdf5_reading(const char *name, size_t length)
 {
-	const struct rlimit time = {KERAS_CHILD_S, KERAS_CHILD_S}, none = {0, 0};
-	int state = 0, silence;
-	pid_t child = fork();
-
-	if (child < 0) {
-		err_set(err, ST_FAILED, "%s: no process for libhdf5: %s", name, strerror(errno));
-		return -1;
-	}
-	if (child == 0) {
-		silence = open("/dev/null", O_WRONLY | O_CLOEXEC);
-		if (silence >= 0)
-			dup2(silence, STDERR_FILENO);
-		setrlimit(RLIMIT_CPU, &time);
-		setrlimit(RLIMIT_CORE, &none);
-		/* A child that is blocked on a lock uses no processor time. */
-		signal(SIGALRM, SIG_DFL);
-		alarm(2 * KERAS_CHILD_S);
-		_exit(work(user));
-	}
-	while (waitpid(child, &state, 0) < 0) {
-		if (errno == EINTR)
-			continue;
-		err_set(err, ST_FAILED, "%s: waiting for libhdf5: %s", name, strerror(errno));
-		return -1;
-	}
-	return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-}
-
-/* Limit the address space: the strings of a list may all refer to one long string, which the
- * library would copy for each. Not under sanitizers, which reserve most of the address space. */
-static void limit_memory(size_t length)
-{
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	struct rlimit space;
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "re");
-
-	if (!file)
-		return;
-	if (fscanf(file, "%lu", &pages) == 1) {
-		space.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + 8 * length +
-				 KERAS_TRIAL_BYTES;
-		space.rlim_max = space.rlim_cur;
-		setrlimit(RLIMIT_AS, &space);
-	}
-	fclose(file);
-#else
-	(void)length;
-#endif
-}
-
-/* Read all that is ever read of a file, and discard it. Return false if the library failed. */
-static bool read_all(const char *name, const void *bytes, size_t length)
-{
-	struct err err = {ST_OK, ""};
-	struct keras_source s = {.err = &err};
-	char *text = NULL;
-
-	if (arena_init(&s.arena, 0))
-		return false;
-	if (hdf5_open(&s.file, name, bytes, length, &err) != ST_OK)
-		return true;
-	if (hdf5_has_attribute(s.file, "", "model_config"))
-		hdf5_text(s.file, "", "model_config", &text, &err);
-	if (err.status == ST_FAILED || err.status == ST_NOMEM)
-		return false;
-	err.status = ST_OK;
-	collect_all(&s, name);
-	if (err.status == ST_FAILED || err.status == ST_NOMEM)
-		return false;
-	for (int i = 0; i < s.count; i++) {
-		size_t count = 1;
-		float *values;
-
-		for (int d = 0; d < s.arrays[i].ndim; d++)
-			count *= (size_t)s.arrays[i].dim[d];
-		values = mem_alloc(count * sizeof(*values) + 1);
-		if (values)
-			hdf5_read(s.file, s.paths[i], values, count, &err);
-		mem_free(values);
-	}
-	hdf5_close(s.file);
-	return true;
-}
-
-struct trial {
-	const char *name;
-	const void *bytes;
-	size_t length;
-};
-
-static int try_file(void *user)
-{
-	const struct trial *trial = user;
-
-	limit_memory(trial->length);
-	return read_all(trial->name, trial->bytes, trial->length) ? 0 : 1;
-}
-
-enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, struct err *err)
-{
-	struct trial trial = {name, bytes, length};
-	struct err own;
-	int code;
-
-	err = err_start(err, &own);
-	code = call_apart(try_file, &trial, name, err);
-	if (code != 0 && !err_stuck(err))
-		err_set(err, ST_FORMAT, "%s: is damaged: libhdf5 does not read all of it", name);
-	return err->status;
+	return (struct apart){
+		.name = name,
+		.status = ST_FORMAT,
+		.crash = "is damaged, or memory ended: libhdf5 does not read all of it",
+		.memory = 8 * length + KERAS_CHILD_BYTES};
 }
 
 /* ---- matching arrays and parameters ---------------------------------------------------------- */
@@ -918,62 +800,35 @@ struct writing {
 	const float *weights;
 	enum keras_layout layout;
 	const char *config, *name;
-	int fd; /* gets the file, or the err */
 };
 
-/* 0: @fd has the file; 1: the err of a failure. */
-static int write_file(void *user)
+static enum status write_file(void *user, struct apart_out *out, struct err *err)
 {
 	const struct writing *writing = user;
-	struct err err = {ST_OK, ""};
-	struct keras_writer w = {.model = writing->model, .weights = writing->weights, .err = &err};
+	struct keras_writer w = {.model = writing->model, .weights = writing->weights, .err = err};
 	size_t length;
 	char *bytes;
 
 	if (arena_init(&w.arena, 0))
-		err_nomem(&err);
-	else if (hdf5_open(&w.file, writing->name, NULL, 0, &err) == ST_OK) {
-		if (writing->layout == KERAS_LAYOUT_2)
-			write_named(&w, writing->config);
-		else
-			write_numbered(&w);
-		if (!err_stuck(&err) && hdf5_bytes(w.file, &bytes, &length, &err) == ST_OK)
-			fs_write_at(writing->fd, 0, bytes, length, writing->name, &err);
-	}
-	if (err_stuck(&err))
-		fs_write_at(writing->fd, 0, &err, sizeof(err), writing->name, NULL);
-	return err_stuck(&err) ? 1 : 0;
+		return err_nomem(err);
+	if (hdf5_open(&w.file, writing->name, NULL, 0, err) != ST_OK)
+		return err->status;
+	if (writing->layout == KERAS_LAYOUT_2)
+		write_named(&w, writing->config);
+	else
+		write_numbered(&w);
+	if (!err_stuck(err) && hdf5_bytes(w.file, &bytes, &length, err) == ST_OK)
+		apart_put(out, bytes, length, err);
+	return err->status;
 }
 
 enum status keras_hdf5_write(char **out, size_t *length, const struct model *model,
 			     const float *weights, enum keras_layout layout, const char *config,
 			     const char *name, struct err *err)
 {
-	struct writing writing = {model, weights, layout, config, name, -1};
-	struct stat info = {0};
-	struct err own;
-	int code;
+	const struct apart request = {
+		.name = name, .status = ST_FAILED, .crash = "libhdf5 did not write it"};
+	struct writing writing = {model, weights, layout, config, name};
 
-	*out = NULL;
-	err = err_start(err, &own);
-	writing.fd = memfd_create("hdf5", MFD_CLOEXEC);
-	if (writing.fd < 0)
-		return err_set(err, ST_IO, "%s: no memory for a file: %s", name, strerror(errno));
-	code = call_apart(write_file, &writing, name, err);
-	if (code == 0 && fstat(writing.fd, &info) == 0) {
-		*length = (size_t)info.st_size;
-		*out = mem_alloc(*length + 1);
-		if (!*out)
-			err_nomem(err);
-		else
-			fs_read_at(writing.fd, 0, *out, *length, name, err);
-	} else if (code == 1) {
-		fs_read_at(writing.fd, 0, &own, sizeof(own), name, err);
-		if (!err_stuck(err))
-			*err = own;
-	}
-	if (!*out && !err_stuck(err))
-		err_set(err, ST_FAILED, "%s: libhdf5 did not write it", name);
-	close(writing.fd);
-	return err->status;
+	return apart_call(write_file, &writing, &request, out, length, err);
 }

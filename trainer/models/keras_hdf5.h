@@ -14,6 +14,7 @@
 
 #include "model/model.h"
 #include "trainer/data/npz.h"
+#include "trainer/models/apart.h"
 
 /* Named arrays from which weights are read, independent of the file format. */
 struct weights_source {
@@ -25,13 +26,10 @@ struct weights_source {
 };
 
 /*
- * Test a file: a child process reads all that the functions below read, since libhdf5 crashes on
- * some damaged files; ST_FORMAT if it does. No other thread may use libhdf5 meanwhile: its lock
- * would stay locked in the child.
+ * libhdf5 crashes on some damaged files, and where memory ends. So the functions that read a file
+ * are called in child processes only, by apart_call() with this request; @name is borrowed.
  */
-enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, struct err *err);
-
-/* The two functions below read only files that keras_hdf5_try() accepted. */
+struct apart keras_hdf5_reading(const char *name, size_t length);
 
 /* Return the text of model_config; free *@out with mem_free(). @name: the file's, for messages. */
 enum status keras_hdf5_config(char **out, const char *name, const void *bytes, size_t length,
@@ -55,8 +53,7 @@ enum keras_layout {
 
 /* Write all parameters as an HDF5 file; free *@out with mem_free(). @config: the model's JSON,
  * which makes the file a whole model (KERAS_LAYOUT_2 only); NULL: weights. A child process makes
- * the file, since libhdf5 crashes where memory ends. Other threads may run: the locks that it needs
- * are malloc()'s, which fork() hands over, and libhdf5's, which they do not use. */
+ * the file. */
 enum status keras_hdf5_write(char **out, size_t *length, const struct model *model,
 			     const float *weights, enum keras_layout layout, const char *config,
 			     const char *name, struct err *err);

@@ -438,31 +438,68 @@ static bool holds_hdf5(const struct keras_file *file)
 	return file->kind == KERAS_HDF5 || file->kind == KERAS_ARCHIVE;
 }
 
+struct hdf5_reading {
+	const struct model *model;
+	float *weights;
+	const struct keras_file *file;
+	bool by_name;
+};
+
+/* Hand over the number of parameters that have been loaded, and all weights. */
+static enum status read_hdf5(void *user, struct apart_out *out, struct err *err)
+{
+	const struct hdf5_reading *r = user;
+	struct weights_source source;
+	int loaded;
+
+	if (keras_hdf5_open(&source, r->model, r->file->path, r->file->hdf5, r->file->hdf5_length,
+			    r->by_name, err) != ST_OK ||
+	    weights_from(r->model, r->weights, &source, r->file->path, r->by_name, &loaded, err) !=
+		    ST_OK ||
+	    apart_put(out, &loaded, sizeof(loaded), err) != ST_OK)
+		return err->status;
+	return apart_put(out, r->weights, r->model->weights * sizeof(*r->weights), err);
+}
+
+static enum status load_hdf5(const struct model *model, float *weights, struct keras_file *file,
+			     bool by_name, int *loaded, struct err *err)
+{
+	struct hdf5_reading reading = {model, weights, file, by_name};
+	enum status status = keras_file_unpack(file, err);
+	struct apart request;
+	size_t length;
+	char *bytes;
+	int count;
+
+	if (status != ST_OK)
+		return status;
+	request = keras_hdf5_reading(file->path, file->hdf5_length);
+	status = apart_call(read_hdf5, &reading, &request, &bytes, &length, err);
+	if (status != ST_OK)
+		return status;
+	memcpy(&count, bytes, sizeof(count));
+	memcpy(weights, bytes + sizeof(count), model->weights * sizeof(*weights));
+	mem_free(bytes);
+	if (loaded)
+		*loaded = count;
+	return ST_OK;
+}
+
 enum status model_weights_read(const struct model *model, float *weights, struct keras_file *file,
 			       bool by_name, int *loaded, struct err *err)
 {
-	struct weights_source source = {0};
 	struct npz *npz;
 	enum status status;
 
 	if (loaded)
 		*loaded = 0;
-	if (!holds_hdf5(file)) {
-		status = weights_parse_npz(&npz, file, err);
-		if (status != ST_OK)
-			return status;
-		status = model_weights_from(model, weights, npz, file->path, by_name, loaded, err);
-		npz_close(npz);
-		return status;
-	}
-	status = keras_file_try(file, err);
-	if (status == ST_OK)
-		status = keras_hdf5_open(&source, model, file->path, file->hdf5, file->hdf5_length,
-					 by_name, err);
+	if (holds_hdf5(file))
+		return load_hdf5(model, weights, file, by_name, loaded, err);
+	status = weights_parse_npz(&npz, file, err);
 	if (status != ST_OK)
 		return status;
-	status = weights_from(model, weights, &source, file->path, by_name, loaded, err);
-	source.close(source.file);
+	status = model_weights_from(model, weights, npz, file->path, by_name, loaded, err);
+	npz_close(npz);
 	return status;
 }
 
@@ -488,7 +525,7 @@ enum status model_weights_open(struct keras_file *out, const char *path, struct 
 
 	if (status != ST_OK)
 		return status;
-	status = holds_hdf5(out) ? keras_file_try(out, err) : weights_parse_npz(&npz, out, err);
+	status = holds_hdf5(out) ? keras_file_unpack(out, err) : weights_parse_npz(&npz, out, err);
 	npz_close(npz);
 	if (status != ST_OK)
 		keras_file_close(out);

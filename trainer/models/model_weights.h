@@ -45,7 +45,7 @@ enum status model_weights_save(const struct model *model, const float *weights, 
  * the model and no others. With @by_name, variables that only one of them has are skipped. A wrong
  * shape is always an error. *@loaded: the number of variables read; may be NULL. Files contain
  * float16, float32 or float64. Errors name the file and the variable; only a damaged file (wrong
- * checksum) leaves part of @weights overwritten.
+ * checksum) leaves part of @weights overwritten. A child process reads HDF5 (keras_hdf5.h).
  */
 enum status model_weights_load(const struct model *model, float *weights, const char *path,
 			       bool by_name, int *loaded, struct err *err);
@@ -66,8 +66,8 @@ void model_weights_keep(const struct model *model, float *weights, const char *w
 			struct snapshot *snapshot);
 
 struct keras_file;
-/* Read the file at @path and check, as far as possible without a model, that it has weights. Call
- * this before any thread runs (keras_file_try()); on failure @out is empty. */
+/* Read the file at @path and check, as far as possible without a model, that it has weights. On
+ * failure @out is empty. */
 enum status model_weights_open(struct keras_file *out, const char *path, struct err *err);
 /* model_weights_load() from an open file. */
 enum status model_weights_read(const struct model *model, float *weights, struct keras_file *file,

@@ -1,0 +1,218 @@
+/*
+ * Work in a child process. Its result comes through a pipe, which no limit on files concerns; how
+ * it ended, and why, is in memory that both processes share.
+ */
+#include "trainer/models/apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+
+#define APART_S     300                /* of processor time, enough for gigabytes */
+#define APART_PROBE ((size_t)1 << 20)  /* bytes that are there unless memory has ended */
+#define APART_PIECE ((size_t)64 << 10) /* read at once: what a pipe holds */
+
+enum apart_state {
+	APART_CRASHED, /* until it has ended otherwise */
+	APART_DONE,
+	APART_FAILED /* with an err */
+};
+
+struct apart_shared {
+	_Atomic enum apart_state state;
+	struct err err;
+};
+
+struct apart_out {
+	int fd;
+	const char *name;
+};
+
+enum status apart_put(struct apart_out *out, const void *bytes, size_t length, struct err *err)
+{
+	const char *at = bytes;
+
+	while (length > 0) {
+		const ssize_t done = write(out->fd, at, length);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return err_set(err, ST_IO, "%s: not handed over: %s", out->name,
+				       strerror(errno));
+		at += done;
+		length -= (size_t)done;
+	}
+	return ST_OK;
+}
+
+/* ---- the child ------------------------------------------------------------------------------- */
+
+/* Limit the address space to @bytes more than what is in use; 0: no limit. Return the limit before.
+ * Not under sanitizers, which reserve most of it. */
+static struct rlimit limit_memory(size_t bytes)
+{
+	struct rlimit before = {RLIM_INFINITY, RLIM_INFINITY};
+
+	getrlimit(RLIMIT_AS, &before);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	struct rlimit space = before;
+	unsigned long pages = 0;
+	FILE *file = bytes ? fopen("/proc/self/statm", "re") : NULL;
+
+	if (!file)
+		return before;
+	if (fscanf(file, "%lu", &pages) == 1) {
+		space.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+		if (space.rlim_cur < before.rlim_cur)
+			setrlimit(RLIMIT_AS, &space);
+	}
+	fclose(file);
+#else
+	(void)bytes;
+#endif
+	return before;
+}
+
+static bool is_memory_there(void)
+{
+	char *volatile some = mem_alloc(APART_PROBE);
+	const bool there = some != NULL;
+
+	mem_free(some);
+	return there;
+}
+
+/* A crash ends the child without a word, and so does the end of this process. */
+static void prepare_child(pid_t parent)
+{
+	const struct rlimit time = {APART_S, APART_S}, none = {0, 0};
+	static const int signals[] = {SIGALRM, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL};
+	const int silence = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	sigset_t set;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	if (silence >= 0)
+		dup2(silence, STDERR_FILENO);
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		signal(signals[i], SIG_DFL);
+		sigaddset(&set, signals[i]);
+	}
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	setrlimit(RLIMIT_CPU, &time);
+	setrlimit(RLIMIT_CORE, &none);
+	/* A child that is blocked on a lock uses no processor time. */
+	alarm(2 * APART_S);
+}
+
+static void run_child(apart_work work, void *user, const struct apart *request,
+		      struct apart_out *out, struct apart_shared *shared)
+{
+	const struct rlimit before = limit_memory(request->memory);
+	struct err err = {ST_OK, ""};
+
+	if (work(user, out, &err) == ST_OK) {
+		shared->state = APART_DONE;
+		return;
+	}
+	/* The library takes an end of memory for damage. */
+	setrlimit(RLIMIT_AS, &before);
+	if (!is_memory_there())
+		err_set(&err, ST_NOMEM, "%s: %s", request->name, status_text(ST_NOMEM));
+	else if (err.status == ST_NOMEM && request->memory)
+		return;
+	shared->err = err;
+	shared->state = APART_FAILED;
+}
+
+/* ---- this process ---------------------------------------------------------------------------- */
+
+/* Read until the child has closed the pipe. */
+static void read_all(int fd, const char *name, char **out, size_t *length, struct err *err)
+{
+	size_t room = 0;
+
+	for (;;) {
+		ssize_t got;
+
+		if (mem_grow(out, &room, *length + APART_PIECE + 1, 1)) {
+			err_nomem(err);
+			return;
+		}
+		got = read(fd, *out + *length, APART_PIECE);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			err_set(err, ST_IO, "%s: not handed over: %s", name, strerror(errno));
+		if (got <= 0)
+			break;
+		*length += (size_t)got;
+	}
+	(*out)[*length] = '\0';
+}
+
+enum status apart_call(apart_work work, void *user, const struct apart *request, char **out,
+		       size_t *length, struct err *err)
+{
+	struct apart_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const char *name = request->name;
+	const pid_t parent = getpid();
+	int ends[2] = {-1, -1};
+	struct err own;
+	pid_t child;
+
+	*out = NULL;
+	*length = 0;
+	err = err_start(err, &own);
+	if (shared == MAP_FAILED)
+		return err_nomem(err);
+	if (pipe2(ends, O_CLOEXEC) != 0 || (child = fork()) < 0) {
+		err_set(err, ST_FAILED, "%s: no child process: %s", name, strerror(errno));
+		goto end;
+	}
+	if (child == 0) {
+		struct apart_out to = {fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1), name};
+
+		prepare_child(parent);
+		run_child(work, user, request, &to, shared);
+		_exit(0);
+	}
+	close(ends[1]);
+	ends[1] = -1;
+	read_all(ends[0], name, out, length, err);
+	/* A child that still writes ends; one that nobody may wait for has ended. */
+	close(ends[0]);
+	ends[0] = -1;
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (!err_stuck(err) && shared->state == APART_FAILED)
+		*err = shared->err;
+	else if (!err_stuck(err) && shared->state == APART_CRASHED)
+		err_set(err, request->status, "%s: %s", name, request->crash);
+end:
+	for (int i = 0; i < 2; i++)
+		if (ends[i] >= 0)
+			close(ends[i]);
+	munmap(shared, sizeof(*shared));
+	if (err_stuck(err)) {
+		mem_free(*out);
+		*out = NULL;
+		*length = 0;
+	}
+	return err->status;
+}

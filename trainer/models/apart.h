@@ -1,0 +1,36 @@
+/*
+ * Work in a child process, for a library that may crash: on a damaged file, or where memory ends.
+ *
+ * The child is a copy of this process. The work sees all that its caller sees, and what it changes
+ * is lost; what it puts is handed over. Other threads may run meanwhile: the child needs no lock of
+ * theirs but malloc()'s, which fork() hands over.
+ */
+#ifndef APART_H
+#define APART_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+
+struct apart_out; /* opaque: where the work puts its result */
+
+/* Fill @err on failure; return err->status. */
+typedef enum status (*apart_work)(void *user, struct apart_out *out, struct err *err);
+
+/* Append to the result. */
+enum status apart_put(struct apart_out *out, const void *bytes, size_t length, struct err *err);
+
+struct apart {
+	const char *name; /* what is worked on, for messages */
+	/* "NAME: CRASH" if the work crashes or takes minutes of processor time. */
+	enum status status;
+	const char *crash;
+	size_t memory; /* bytes that the work may take, else it has crashed; 0: no limit */
+};
+
+/* Call @work in a child process. *@out gets what the work has put, with a 0 after it; free it with
+ * mem_free(). Fails as the work does, or as @request says; then *@out is NULL. */
+enum status apart_call(apart_work work, void *user, const struct apart *request, char **out,
+		       size_t *length, struct err *err);
+
+#endif /* APART_H */
