@@ -501,6 +501,8 @@ static void test_tables_hold_what_the_query_says(void **state)
 	assert_contains(text, "ipu,tile,bytes,used_share,capacity,always_live_bytes");
 	assert_contains(text, "vertexCode_bytes");
 	assert_contains(text, "\r\n0,40,24121,0.368");
+	/* Stack and code lie in one region, the variables in the other. */
+	assert_contains(text, ",65536,24121,0,15929,8192,0,");
 	free(text);
 }
 

@@ -181,6 +181,30 @@ static void test_keys_of_the_tree_say_that_there_is_a_list(void **state)
 	}
 }
 
+static void click(struct view_rig *rig, int x, int y)
+{
+	view_session_click(&rig->session, x, y);
+	view_session_draw(&rig->session);
+}
+
+/* The body begins at line 1, with the heads of columns: three rows from line 2 on. */
+static void test_a_click_goes_to_a_row_and_opens_the_one_it_is_on(void **state)
+{
+	struct view_rig *rig = *state;
+
+	click(rig, 5, 3);
+	assert_shows(rig, "row 2 of 3, ");
+	click(rig, 5, 2);
+	assert_shows(rig, "row 1 of 3, ");
+	click(rig, 99, 2);
+	assert_shows(rig, "Sequence (Dense_A/MatMul)");
+	click(rig, 5, 2);
+	assert_shows(rig, "row 1 of 3, ");
+	/* The row ends with the screen. */
+	click(rig, 100, 3);
+	assert_shows(rig, "row 1 of 3, ");
+}
+
 /* The narrowest screen has Source and Target beside the name; | shows what they differ by. */
 static void test_narrow_screens_compare(void **state)
 {
@@ -224,6 +248,8 @@ static void test_two_trees_are_one(void **state)
 	assert_shows(rig, "Source      Target ");
 	assert_shows(rig, "Diff\n");
 	assert_shows(rig, "\n-");
+	/* What is as it was is left out only if asked for. */
+	assert_shows(rig, "X OnTileExecute (Dense_A/Relu)");
 	/* Twice 1,000 cycles more, of 1,800 and 3,800. */
 	view_rig_press(rig, "/OnTileExecute (Dense_B/MatMul)\r");
 	assert_count(rig, "X OnTileExecute (Dense_B/MatMul)", "SELECT 3800");
@@ -388,6 +414,7 @@ int main(void)
 		ONE(test_a_filter_leaves_what_leads_to_it),
 		ONE(test_more_of_one_program),
 		ONE(test_what_works_is_a_list_by_cycles),
+		ONE(test_a_click_goes_to_a_row_and_opens_the_one_it_is_on),
 		ONE(test_orders_and_columns),
 		TWO(test_two_trees_are_one),
 		TWO(test_each_report_tells_its_own),
