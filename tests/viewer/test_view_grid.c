@@ -361,6 +361,11 @@ static void test_new_rows_keep_cursor_order_filter_and_columns(void **state)
 	assert_order(&grid, "DZc");
 	assert_int_equal(grid.at, 0);
 	assert_int_equal(grid.place_count, 5);
+	/* The cursor stays on its row wherever that is now, not where it was. */
+	set(&grid, some, 4);
+	view_grid_layout(&grid, (struct view_rect){0, 0, 80, 6});
+	assert_order(&grid, "cDd");
+	assert_int_equal(grid.at, 1);
 	/* What a filter hides is found all the same. */
 	assert_true(view_grid_go(&grid, "tile", NULL, 2));
 	assert_string_equal(view_grid_cell(&grid, "name")->text, "Relu");
