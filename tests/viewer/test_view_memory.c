@@ -574,6 +574,9 @@ static void test_selected_tiles_are_compared_together_and_apart(void **state)
 	assert_line_shows(rig, "S 2 tiles", "T 2 tiles", "Diff", "S 1,35", "T 1,35");
 	view_rig_press(rig, "\x1b");
 	assert_line_shows(rig, "S 1,35", "T 1,35", "Diff", "S all tiles");
+	/* The Source has no such tile: what is equal together differs there. */
+	view_rig_press(rig, "x/2,0\rD");
+	assert_line_shows(rig, " variables ", " 8,192 ", " 8,192 ", " 0 ", " - ");
 }
 
 #define OF_IPU_1 " FROM " TILES " WHERE ipu = 1"

@@ -116,6 +116,7 @@ static void test_keys_edit_characters_not_bytes(void **state)
 		 "ab"},
 		{"a\xe4\xb8\xad", {VIEW_KEY_HOME, VIEW_KEY_RIGHT, VIEW_KEY_DELETE}, "a"},
 		{"one two", {VIEW_CTRL('W'), 0xe4}, "one \xc3\xa4"},
+		{"one two  ", {VIEW_CTRL('W')}, "one "},
 		{"one two", {VIEW_CTRL('A'), 'x', VIEW_CTRL('E'), 'y'}, "xone twoy"},
 		{"one\ntwo", {VIEW_CTRL('U'), 'z'}, "one\nz"},
 		{"one\ntwo", {VIEW_KEY_UP, VIEW_CTRL('A'), VIEW_CTRL('K')}, "\ntwo"},

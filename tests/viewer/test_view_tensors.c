@@ -158,7 +158,10 @@ static void test_histograms_count_what_sql_counts(void **state)
 	double sum = 0;
 
 	view_rig_press(rig, "jv");
+	assert_hides(rig, "\xe2\x96\x88\xe2\x96\xbc");
 	view_rig_key(rig, VIEW_KEY_ENTER);
+	/* The cursor has a mark above the last step's histogram. */
+	assert_line_shows(rig, " 1 ", "\xe2\x96\x88\xe2\x96\xbc");
 	assert_int_equal(h->columns, STEPS);
 	assert_int_equal(h->bins, 4);
 	assert_int_equal(h->bin[0], 128);
