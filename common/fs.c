@@ -241,41 +241,44 @@ static size_t fs_temporary_length(const char *name, const char *base)
 
 /* A writer holds its file's lock until the file is in place, and the lock ends with its process,
  * whose id may soon be another one's. Files whose names go on after @length bytes are its, too. */
-static void fs_remove_unlocked(int folder, const char *name, size_t length)
+static bool fs_remove_unlocked(int folder, const char *name, size_t length)
 {
 	char owner[FS_PATH_SIZE];
+	bool removed = false;
 	int fd;
 
 	if (!fs_path(owner, "%.*s", (int)length, name))
-		return;
+		return false;
 	fd = openat(folder, owner, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 ? errno == ENOENT : flock(fd, LOCK_EX | LOCK_NB) == 0)
-		unlinkat(folder, name, 0);
+		removed = unlinkat(folder, name, 0) == 0;
 	if (fd >= 0)
 		close(fd);
+	return removed;
 }
 
-/* Remove the temporary files that killed processes left beside @target. */
-static void fs_remove_stale(const char *target)
+bool fs_remove_stale(const char *path)
 {
-	const char *slash = strrchr(target, '/');
-	const char *base = slash ? slash + 1 : target;
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
 	char folder[FS_PATH_SIZE];
 	const struct dirent *entry;
+	bool removed = false;
 	DIR *dir;
 
-	if (slash && !fs_path(folder, "%.*s", (int)(base - target), target))
-		return;
+	if (slash && !fs_path(folder, "%.*s", (int)(base - path), path))
+		return false;
 	dir = opendir(slash ? folder : ".");
 	if (!dir)
-		return;
+		return false;
 	while ((entry = readdir(dir))) {
 		const size_t length = fs_temporary_length(entry->d_name, base);
 
-		if (length > 0)
-			fs_remove_unlocked(dirfd(dir), entry->d_name, length);
+		if (length > 0 && fs_remove_unlocked(dirfd(dir), entry->d_name, length))
+			removed = true;
 	}
 	closedir(dir);
+	return removed;
 }
 
 /* Lock a new file. Return false if another process took it for a left one before. */

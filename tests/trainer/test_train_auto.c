@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/mem.h"
 #include "trainer/auto/train_auto.h"
 
 static int setup(void **state)
@@ -63,6 +65,51 @@ static void test_two_in_a_row_are_two_directories(void **state)
 		assert_int_equal(train_auto_directory(&options, a, NULL), ST_OK);
 		assert_int_equal(train_auto_directory(&options, b, NULL), ST_OK);
 		assert_string_not_equal(a, b);
+	}
+}
+
+/* A process id that is no longer in use. */
+static long ended_process(void)
+{
+	const pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return (long)child;
+}
+
+/* No other file is removed, and nothing of a process that is alive. */
+static void test_what_killed_runs_left_is_removed(void **state)
+{
+	static const struct {
+		const char *name, *file;
+		bool alive, removed;
+	} cases[] = {
+		{"tf_report__2026-01-01__00-00-00.001", "profile.db.7-0.tmp", false, true},
+		{"tf_report__2026-01-01__00-00-00.002", "profile.db.7-0.tmp", true, false},
+		{"tf_report__2026-01-01__00-00-00.003", "profile.db", false, false},
+		{"tf_report__2026-01-01__00-00-00.004", "notes.txt", false, false},
+		{"my_report__2026-01-01__00-00-00.005", "profile.db.7-0.tmp", false, false},
+	};
+	char folder[ARRAY_LEN(cases)][FS_PATH_SIZE], file[FS_PATH_SIZE], made[FS_PATH_SIZE];
+	const long ended = ended_process();
+	struct train_options options;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_true(fs_path(folder[i], "%s/%s__%ld", (char *)*state, cases[i].name,
+				    cases[i].alive ? (long)getpid() : ended));
+		assert_int_equal(mkdir(folder[i], 0777), 0);
+		assert_true(fs_path(file, "%s/%s", folder[i], cases[i].file));
+		support_write_file(file, "x", 1);
+	}
+	options_in(&options, *state);
+	assert_int_equal(train_auto_directory(&options, made, NULL), ST_OK);
+	assert_true(fs_is_dir(made));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_true(fs_path(file, "%s/%s", folder[i], cases[i].file));
+		assert_int_equal(fs_exists(file), !cases[i].removed);
+		assert_int_equal(fs_is_dir(folder[i]), !cases[i].removed);
 	}
 }
 
@@ -185,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_directory_is_named_by_local_time_and_process),
 		TEST(test_two_in_a_row_are_two_directories),
+		TEST(test_what_killed_runs_left_is_removed),
 		TEST(test_missing_parents_are_made),
 		TEST(test_an_unwritable_place_is_an_invalid_request),
 		TEST(test_a_failure_leaves_no_folder_behind),

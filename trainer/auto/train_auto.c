@@ -5,7 +5,9 @@
  */
 #include "trainer/auto/train_auto.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 
 #define MS_NS          1000000
 #define S_NS           1000000000
+#define REPORT_PREFIX  "tf_report__"
 #define DIRECTORY_NEXT 1000 /* milliseconds tried before giving up on a free name */
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -35,7 +38,7 @@ static bool auto_name(char out[FS_PATH_SIZE], const char *parent, int64_t epoch_
 	if (!localtime_r(&seconds, &local) ||
 	    !strftime(stamp, sizeof(stamp), "%Y-%m-%d__%H-%M-%S", &local))
 		return false;
-	return fs_path(out, "%s/tf_report__%s.%03d__%ld", parent, stamp, ms, (long)getpid());
+	return fs_path(out, "%s/" REPORT_PREFIX "%s.%03d__%ld", parent, stamp, ms, (long)getpid());
 }
 
 /* Return the length of the shortest leading part of @path that does not exist yet; 0: all
@@ -72,6 +75,33 @@ static void auto_remove(const char *path, size_t from)
 	}
 }
 
+/* Whether @name is that of a report directory whose process has ended. */
+static bool auto_has_ended(const char *name)
+{
+	const char *last = strrchr(name, '_');
+	const long pid = last ? strtol(last + 1, NULL, 10) : 0;
+
+	return str_starts_with(name, REPORT_PREFIX) && pid > 0 && kill((pid_t)pid, 0) != 0 &&
+	       errno == ESRCH;
+}
+
+/* Remove the directories of runs that were killed before their database appeared. */
+static void auto_remove_killed(const char *parent)
+{
+	char directory[FS_PATH_SIZE], database[FS_PATH_SIZE];
+	const struct dirent *entry;
+	DIR *dir = opendir(parent);
+
+	while (dir && (entry = readdir(dir)))
+		if (auto_has_ended(entry->d_name) &&
+		    fs_path(directory, "%s/%s", parent, entry->d_name) &&
+		    fs_path(database, "%s/profile.db", directory) && !fs_exists(database) &&
+		    fs_remove_stale(database) && rmdir(directory))
+			(void)0; /* it has other files */
+	if (dir)
+		closedir(dir);
+}
+
 static enum status auto_make(const char *parent, char directory[FS_PATH_SIZE], struct err *err)
 {
 	int64_t now = clock_epoch_ns();
@@ -94,6 +124,7 @@ enum status train_auto_directory(const struct train_options *options, char direc
 	size_t missing = auto_missing(parent);
 
 	directory[0] = '\0';
+	auto_remove_killed(parent);
 	if (fs_make_dirs(parent, err) == ST_OK && auto_make(parent, directory, err) == ST_OK)
 		return ST_OK;
 
