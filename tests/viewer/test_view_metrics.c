@@ -82,6 +82,8 @@ static void test_the_cursor_reads_the_curve(void **state)
 	assert_shows_real(rig, "SELECT value FROM metrics WHERE step = 299");
 	view_rig_press(rig, "g");
 	assert_shows(rig, "step 0: 1 ");
+	/* The mark stands in the chart's first column, where the axis says 1. */
+	assert_shows(rig, "1 ┤▼");
 	view_rig_press(rig, "lll");
 	assert_true(view_metrics_ops.place(screen_of(rig), &place));
 	assert_string_equal(place.metric, "loss");
@@ -92,6 +94,7 @@ static void test_the_cursor_reads_the_curve(void **state)
 	assert_string_equal(place.clock, "host");
 	view_rig_press(rig, "G");
 	assert_true(isnan(screen_of(rig)->cursor));
+	assert_hides(rig, "▼");
 }
 
 static void test_zooming_shows_less_and_all_again(void **state)
