@@ -38,6 +38,14 @@ static int setup_two(void **state)
 	return setup_with(state, &usual, &other);
 }
 
+static int setup_rows(void **state)
+{
+	const struct view_fixture_tensors rows = {
+		.steps = STEPS, .hits = 9, .scale = 1, .shape = "(6, 1, 10)"};
+
+	return setup_with(state, &rows, NULL);
+}
+
 static int setup_none(void **state)
 {
 	return view_rig_setup(state);
@@ -206,6 +214,22 @@ static void test_values_are_those_of_the_capture_bad_ones_too(void **state)
 	view_rig_press(rig, "b");
 	assert_true(v->picture);
 	assert_shows(rig, "59");
+}
+
+/* A slice of one row is a page: the next page is the next slice. */
+static void test_pages_of_one_row_go_on(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "jjvv");
+	view_rig_key(rig, VIEW_KEY_ENTER);
+	assert_shows(rig, "[0, :, :]");
+	view_rig_key(rig, VIEW_KEY_PAGE_DOWN);
+	assert_shows(rig, "[1, :, :]");
+	view_rig_key(rig, VIEW_KEY_PAGE_DOWN);
+	assert_shows(rig, "[2, :, :]");
+	view_rig_key(rig, VIEW_KEY_PAGE_UP);
+	assert_shows(rig, "[1, :, :]");
 }
 
 static void test_gradients_alone_are_one_key_away(void **state)
@@ -390,6 +414,8 @@ int main(void)
 		CASE(test_it_goes_to_a_tensor_at_a_step),
 		CASE(test_histograms_count_what_sql_counts),
 		CASE(test_values_are_those_of_the_capture_bad_ones_too),
+		cmocka_unit_test_setup_teardown(test_pages_of_one_row_go_on, setup_rows,
+						view_rig_teardown),
 		CASE(test_gradients_alone_are_one_key_away),
 		CASE(test_rules_and_rows_are_those_of_the_tensor),
 		CASE(test_its_table_is_all_statistics_in_the_lists_order),

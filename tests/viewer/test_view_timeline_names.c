@@ -106,7 +106,9 @@ static void test_what_a_filter_leaves_out_is_a_thin_line(void **state)
 	assert_hides(rig, ",,,,");
 	idle = tl->lanes[0].idle;
 	view_rig_press(rig, "\\BACKWARD\r");
-	assert_shows(rig, "filter BACKWARD");
+	/* It is named between the ways to look and the bubble, as well as at the foot. */
+	assert_line_shows(rig, "[Gantt]", " BSP ", "filter BACKWARD  ", "bubble ");
+	assert_shows(rig, "filter BACKWARD: ");
 	assert_shows(rig, ",,,,");
 	assert_true(tl->lanes[0].idle == idle);
 	assert_true(cells(tl, true) > 0 && cells(tl, false) > 0);
