@@ -15,6 +15,7 @@
 #include "viewer/view_config.h"
 
 #define FILE_MOST (4 << 20) /* bytes: 200 of the longest, as UTF-8 */
+#define PLACE_SQL "sql"     /* the key of a place's statement, which is none of its fields */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -37,15 +38,18 @@ static enum status view_mark_field(const struct json_at *at, struct view_place *
 				   struct err *err)
 {
 	const struct view_place_field *field = view_place_field(at->key);
+	const bool is_sql = strcmp(at->key, PLACE_SQL) == 0;
 	const char *text;
 	enum status status;
 
-	if (!field)
-		return ST_OK; /* written by a later version */
-	if (!field->text)
+	if (field && !field->text)
 		return json_int(at, INT64_MIN + 1, INT64_MAX, view_place_number(place, field), err);
+	if (!field && !is_sql)
+		return ST_OK; /* written by a later version */
 	status = json_text(at, &text, err);
-	if (status == ST_OK)
+	if (status == ST_OK && is_sql)
+		str_copy(place->sql, sizeof(place->sql), text);
+	else if (status == ST_OK)
 		view_place_text(view_place_chars(place, field), text);
 	return status;
 }
@@ -177,6 +181,8 @@ static void view_mark_write(struct jsonw *w, const struct view_mark *mark)
 		else
 			jsonw_key_int(w, fields[i].name, *view_place_number(&place, &fields[i]));
 	}
+	if (place.sql[0])
+		jsonw_key_text(w, PLACE_SQL, place.sql);
 	jsonw_end_object(w);
 	jsonw_end_object(w);
 }

@@ -49,6 +49,7 @@ static void a_mark(struct view_mark *mark, int64_t span)
 	mark->place.span_id = span;
 	mark->place.time_ns = -5;
 	view_place_text(mark->place.clock, "device");
+	snprintf(mark->place.sql, sizeof(mark->place.sql), "SELECT \"%d\"\n\tAS x;", (int)span);
 }
 
 static void test_they_are_read_again_as_they_were_made(void **state)
@@ -347,6 +348,27 @@ static void test_the_list_is_kept_as_one_uses_it(void **state)
 	view_rig_close(&rig);
 }
 
+/* A bookmark of the SQL screen leads to its statement, also in the next viewer. */
+static void test_a_bookmark_of_a_statement_runs_it(void **state)
+{
+	struct fixture *f = *state;
+	struct view_rig rig = {0};
+	char path[SUPPORT_PATH_SIZE + 16];
+
+	snprintf(path, sizeof(path), "%s/run.db", f->folder);
+	view_rig_open(&rig, path, NULL, 100, 24);
+	view_rig_press(&rig, ":SELECT 6 * 7 AS answer;\r\x1bm\r");
+	assert_int_equal(rig.session.marks.count, 1);
+	view_rig_close(&rig);
+	view_rig_open(&rig, path, NULL, 100, 24);
+	view_rig_press(&rig, "'\r");
+	assert_int_equal(rig.session.screen, view_session_screen_of("sql"));
+	assert_line_shows(&rig, "sql> ", "SELECT 6 * 7 AS answer;");
+	assert_shows(&rig, "1 row in ");
+	assert_shows(&rig, "42");
+	view_rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +387,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_viewer_says_what_a_full_disk_does, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_the_list_is_kept_as_one_uses_it, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_bookmark_of_a_statement_runs_it, setup,
 						teardown),
 	};
 
