@@ -545,6 +545,31 @@ static void test_values_have_room_before_names(void **state)
 	view_grid_fini(&grid);
 }
 
+/* A name is cut to eight columns where the values then fit, and not beyond that. */
+static void test_names_are_cut_for_values(void **state)
+{
+	struct view_grid_column wider[ARRAY_LEN(looks)];
+	struct view_grid grid = {0};
+	struct report_table table;
+
+	(void)state;
+	memcpy(wider, looks, sizeof(wider));
+	wider[0].least = 12;
+	compare(&table, some, 4, other, 4, "name");
+	assert_int_equal(
+		view_grid_set(&grid, NULL, &table, wider, (int)ARRAY_LEN(wider), "name", NULL),
+		ST_OK);
+	assert_picture(&grid, 34, 3,
+		       " name     cycles S Target   Diff >\n"
+		       ">Dense_1~    4,000  1,000 -3,000 #\n"
+		       "-conv/Fo~    9,000      -      - |\n");
+	assert_picture(&grid, 33, 3,
+		       " name           cycles S Target >\n"
+		       ">Den~128/MatMul    4,000  1,000 #\n"
+		       "-conv/Forward      9,000      - |\n");
+	view_grid_fini(&grid);
+}
+
 /* As narrow as it may be: what orders the rows comes first, and Right leads to its Diff. */
 static void test_narrow_screens_reach_target_and_diff(void **state)
 {
@@ -1026,6 +1051,7 @@ int main(void)
 		cmocka_unit_test(test_clicks_choose_rows_and_orders),
 		cmocka_unit_test(test_the_rows_are_handed_out_as_shown),
 		cmocka_unit_test(test_two_reports_stand_side_by_side),
+		cmocka_unit_test(test_names_are_cut_for_values),
 		cmocka_unit_test(test_narrow_screens_reach_target_and_diff),
 		cmocka_unit_test(test_each_row_has_a_verdict),
 		cmocka_unit_test(test_moments_and_positions_are_no_durations),

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/str.h"
 #include "support/support.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
@@ -369,12 +370,71 @@ static void test_a_bookmark_of_a_statement_runs_it(void **state)
 	view_rig_close(&rig);
 }
 
+static int64_t size_of(const char *path)
+{
+	struct stat info;
+
+	assert_int_equal(stat(path, &info), 0);
+	return info.st_size;
+}
+
+/* A file of 4 MiB is written and read again; a bookmark that makes it larger is refused. */
+static void test_their_file_has_an_end(void **state)
+{
+	enum {
+		MOST = 4 << 20,
+		LONGEST = VIEW_PLACE_SQL - 1,
+		ESCAPED = 6
+	};
+	struct fixture *f = *state;
+	struct view_mark mark = {.name = "n", .screen = "sql"};
+	struct view_marks marks;
+	struct str text = {0};
+	struct err err = {0};
+	int64_t each, left;
+
+	/* What a bookmark takes without its statement, and the file without bookmarks. */
+	view_place_clear(&mark.place);
+	mark.place.sql[0] = '1';
+	begin(f, &marks);
+	assert_int_equal(view_marks_add(&marks, &mark, NULL), ST_OK);
+	left = MOST - size_of(marks.path);
+	assert_int_equal(view_marks_add(&marks, &mark, NULL), ST_OK);
+	each = left - (MOST - size_of(marks.path)) - 1;
+	left += each + 1;
+	/* Statements of control characters, each of which is six bytes in the file. */
+	str_addf(&text, "{\"bookmarks\": [");
+	for (; left >= each + ESCAPED * LONGEST + each; left -= each + ESCAPED * LONGEST) {
+		str_addf(&text, "{\"name\": \"n\", \"screen\": \"sql\", \"place\": {\"sql\": \"");
+		for (int i = 0; i < LONGEST; i++)
+			str_add(&text, "\\u0001");
+		str_addf(&text, "\"}},");
+	}
+	text.text[text.length - 1] = ']';
+	str_addf(&text, "}");
+	support_write_file(marks.path, str_peek(&text), text.length);
+	str_free(&text);
+	view_marks_free(&marks);
+	/* The last one fills what is left. */
+	left -= each;
+	assert_true(left / ESCAPED + left % ESCAPED <= LONGEST);
+	memset(mark.place.sql, '\1', (size_t)(left / ESCAPED));
+	memset(mark.place.sql + left / ESCAPED, '1', (size_t)(left % ESCAPED));
+	begin(f, &marks);
+	assert_int_equal(view_marks_add(&marks, &mark, NULL), ST_OK);
+	assert_int_equal(size_of(marks.path), MOST);
+	assert_int_equal(view_marks_add(&marks, &mark, &err), ST_LIMIT);
+	assert_contains(err.text, "larger than the limit");
+	view_marks_free(&marks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_they_are_read_again_as_they_were_made, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_there_is_an_end_to_them, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_their_file_has_an_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_files_are_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_folder_that_refuses_is_said, setup,
 						teardown),
