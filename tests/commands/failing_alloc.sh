@@ -114,7 +114,7 @@ if [ "$sweeps_all" ]; then
 	sweep_places 0 "$bin/ipu-view" report --view tensors --csv
 fi
 
-# Files that may not grow, and few descriptors: a line, no signal. Descriptors that whoever runs the tests left open count, too.
+# Files that may not grow, few descriptors, a small stack: a line, no signal. Descriptors that whoever runs the tests left open count, too.
 for descriptor in /proc/self/fd/*; do
 	descriptor=${descriptor##*/}
 	[ "$descriptor" -le 2 ] || [ "$descriptor" -eq 255 ] || eval "exec $descriptor>&-"
@@ -127,7 +127,7 @@ limited() {
 	sed -i '/(the run goes on without it)$/d' err
 	{ [ $code -eq 0 ] && [ ! -s err ]; } || { [ $code -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "ulimit $*: exit code $code: $(cat err)"
 }
-for limit in '-f 1' '-n 16' '-n 5'; do
+for limit in '-f 1' '-n 16' '-n 5' '-s 256'; do
 	# shellcheck disable=SC2086
 	limited $limit "$bin/ipu-train" "$run" "${short[@]}"
 	# shellcheck disable=SC2086
