@@ -139,16 +139,11 @@ static void measure_file(struct report_summary *out)
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-/* Ranks share the weight updates, and the steps and executions that make them: one rank's count. */
 static const char sql_executions[] =
-	"SELECT max(executions), max(steps), max(updates), max(epochs), max(last_end_ns), "
-	"sum(traced), sum(untraced)\n"
-	"FROM (SELECT sum(executions) AS executions,\n"
-	"	sum(CASE WHEN mode = 'train' THEN steps END) AS steps,\n"
-	"	sum(CASE WHEN mode = 'train' THEN updates END) AS updates,\n"
-	"	count(DISTINCT CASE WHEN mode = 'train' THEN epoch END) AS epochs,\n"
-	"	max(last_end_ns) AS last_end_ns, sum(traced) AS traced, sum(untraced) AS untraced\n"
-	"	FROM execution_sums GROUP BY rank)";
+	"SELECT sum(executions), sum(CASE WHEN mode = 'train' THEN steps END), "
+	"sum(CASE WHEN mode = 'train' THEN updates END), "
+	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(last_end_ns), "
+	"sum(traced), sum(untraced) FROM execution_sums";
 
 static void read_executions(struct report_summary *out, const struct prof_query *query,
 			    struct err *err)
