@@ -31,9 +31,9 @@ enum status fs_reader_take(struct fs_reader *reader, void *out, size_t size, siz
 void fs_reader_close(struct fs_reader *reader); /* accepts one that did not open */
 
 /* Remove the temporary files of @path, PATH.PID-N.tmp, and those whose names go on after it, of
- * processes that were killed as they wrote it. Return whether there were any. */
+ * processes that were killed as they wrote it. Return whether any was removed. */
 bool fs_remove_stale(const char *path);
-/* Write @path atomically: a temporary file beside it, then rename. First call fs_remove_stale(). */
+/* Write @path atomically: a temporary file beside it, then rename. Calls fs_remove_stale(). */
 enum status fs_write(const char *path, const void *data, size_t length, struct err *err);
 
 /* Check in advance whether fs_write() to @path can succeed: its folder exists and is writable. An

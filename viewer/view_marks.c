@@ -14,7 +14,7 @@
 #include "common/str.h"
 #include "viewer/view_config.h"
 
-#define FILE_MOST (4 << 20) /* bytes: 200 of the longest, as UTF-8 */
+#define FILE_MOST (4 << 20) /* bytes: 200 bookmarks of 20 kB */
 #define PLACE_SQL "sql"     /* the key of a place's statement, which is none of its fields */
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -34,6 +34,11 @@ if grep -qF 'needs libhdf5' out; then
 fi
 head -c 3000 "$golden/model.h5" >cut.h5
 refuse 'cut.h5: is truncated or damaged' cut.h5
+# Weights are refused before the data are read.
+without_data=("$golden/model.json" "${options[@]}" --predict '{}' --data.name npz --data.path missing.npz)
+refuse 'missing.npz' "${without_data[@]}" --weights.load "$golden/named.h5"
+refuse 'cut.h5: is truncated or damaged' "${without_data[@]}" --weights.load cut.h5
+refuse "other.h5: is an HDF5 file but none of Keras's" "${without_data[@]}" --weights.load "$golden/other.h5"
 refuse 'named.h5: holds a model'"'"'s weights, not the model: give what its to_json() says' "$golden/named.h5"
 refuse 'other.h5: is an HDF5 file without a Keras model' "$golden/other.h5"
 

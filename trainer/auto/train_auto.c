@@ -79,13 +79,15 @@ static void auto_remove(const char *path, size_t from)
 static bool auto_has_ended(const char *name)
 {
 	const char *last = strrchr(name, '_');
-	const long pid = last ? strtol(last + 1, NULL, 10) : 0;
+	char *end = NULL;
+	const long pid = last ? strtol(last + 1, &end, 10) : 0;
 
-	return str_starts_with(name, REPORT_PREFIX) && pid > 0 && kill((pid_t)pid, 0) != 0 &&
-	       errno == ESRCH;
+	return str_starts_with(name, REPORT_PREFIX) && pid > 0 && *end == '\0' &&
+	       kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Remove the directories of runs that were killed before their database appeared. */
+/* Remove the directories of runs that were killed as they made their database. An empty one stays:
+ * it may be that of a run which starts now, where process ids are others. */
 static void auto_remove_killed(const char *parent)
 {
 	char directory[FS_PATH_SIZE], database[FS_PATH_SIZE];

@@ -65,8 +65,8 @@ const struct train_option_entry *train_option_entries(int *count);
 /*
  * Create tf_report__YYYY-MM-DD__HH-MM-SS.mmm__PID under options->directory, which is created if
  * missing. The time is local; the three digits after the dot are padded, unlike TensorFlow's.
- * @directory receives its path, where profile.db goes. Directories of runs that were killed before
- * they had a database are removed. Leaves nothing behind on failure. Not writable: ST_INVALID.
+ * @directory receives its path, where profile.db goes. Directories of runs that were killed as
+ * they made their database are removed. Leaves nothing behind on failure. Not writable: ST_INVALID.
  */
 enum status train_auto_directory(const struct train_options *options, char directory[FS_PATH_SIZE],
 				 struct err *err);

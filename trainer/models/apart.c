@@ -114,7 +114,9 @@ static void prepare_child(pid_t parent)
 	}
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	setrlimit(RLIMIT_CPU, &time);
+	/* Nor does a crash leave the memory of this process in a file, or with a handler. */
 	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0);
 	/* A child that is blocked on a lock uses no processor time. */
 	alarm(2 * APART_S);
 }
@@ -140,6 +142,23 @@ static void run_child(apart_work work, void *user, const struct apart *request,
 }
 
 /* ---- this process ---------------------------------------------------------------------------- */
+
+/* Open a pipe whose write end is not the standard error, which the child closes. */
+static int open_pipe(int ends[2])
+{
+	int other;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	if (ends[1] > STDERR_FILENO)
+		return 0;
+	other = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (other < 0)
+		return -1;
+	close(ends[1]);
+	ends[1] = other;
+	return 0;
+}
 
 /* Read until the child has closed the pipe. */
 static void read_all(int fd, const char *name, char **out, size_t *length, struct err *err)
@@ -181,21 +200,21 @@ enum status apart_call(apart_work work, void *user, const struct apart *request,
 	err = err_start(err, &own);
 	if (shared == MAP_FAILED)
 		return err_nomem(err);
-	if (pipe2(ends, O_CLOEXEC) != 0 || (child = fork()) < 0) {
+	if (open_pipe(ends) != 0 || (child = fork()) < 0) {
 		err_set(err, ST_FAILED, "%s: no child process: %s", name, strerror(errno));
 		goto end;
 	}
 	if (child == 0) {
-		struct apart_out to = {fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1), name};
-
+		/* Where this process gives up reading, the child shall not go on. */
+		close(ends[0]);
 		prepare_child(parent);
-		run_child(work, user, request, &to, shared);
+		run_child(work, user, request, &(struct apart_out){ends[1], name}, shared);
 		_exit(0);
 	}
 	close(ends[1]);
 	ends[1] = -1;
 	read_all(ends[0], name, out, length, err);
-	/* A child that still writes ends; one that nobody may wait for has ended. */
+	/* A child that still writes gets an error; one that nobody may wait for has ended. */
 	close(ends[0]);
 	ends[0] = -1;
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)

@@ -3,7 +3,8 @@
  *
  * The child is a copy of this process. The work sees all that its caller sees, and what it changes
  * is lost; what it puts is handed over. Other threads may run meanwhile: the child needs no lock of
- * theirs but malloc()'s, which fork() hands over.
+ * theirs but malloc()'s, which fork() hands over. Where one of them calls fork() without exec()
+ * meanwhile, the call lasts as long as its child does, which holds the pipe open.
  */
 #ifndef APART_H
 #define APART_H

@@ -376,6 +376,38 @@ struct apart keras_hdf5_reading(const char *name, size_t length)
 		.memory = 8 * length + KERAS_CHILD_BYTES};
 }
 
+struct checking {
+	const char *name;
+	const void *bytes;
+	size_t length;
+};
+
+static enum status check_file(void *user, struct apart_out *out, struct err *err)
+{
+	const struct checking *checking = user;
+	struct keras_source s = {.err = err};
+
+	(void)out;
+	if (arena_init(&s.arena, 0))
+		return err_nomem(err);
+	if (hdf5_open(&s.file, checking->name, checking->bytes, checking->length, err) == ST_OK)
+		collect_all(&s, checking->name);
+	return err->status;
+}
+
+enum status keras_hdf5_check(const char *name, const void *bytes, size_t length, struct err *err)
+{
+	const struct apart reading = keras_hdf5_reading(name, length);
+	struct checking checking = {name, bytes, length};
+	enum status status;
+	size_t none;
+	char *out;
+
+	status = apart_call(check_file, &checking, &reading, &out, &none, err);
+	mem_free(out);
+	return status;
+}
+
 /* ---- matching arrays and parameters ---------------------------------------------------------- */
 
 /* Whether the layer's home is @home or that of a layer which holds it, such as a Bidirectional.

@@ -31,6 +31,9 @@ struct weights_source {
  */
 struct apart keras_hdf5_reading(const char *name, size_t length);
 
+/* Check in a child process that the file is one of Keras's, whose arrays can be found. */
+enum status keras_hdf5_check(const char *name, const void *bytes, size_t length, struct err *err);
+
 /* Return the text of model_config; free *@out with mem_free(). @name: the file's, for messages. */
 enum status keras_hdf5_config(char **out, const char *name, const void *bytes, size_t length,
 			      struct err *err);

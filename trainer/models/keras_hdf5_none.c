@@ -17,6 +17,13 @@ struct apart keras_hdf5_reading(const char *name, size_t length)
 	return (struct apart){.name = name, .status = ST_FORMAT, .crash = "is not read"};
 }
 
+enum status keras_hdf5_check(const char *name, const void *bytes, size_t length, struct err *err)
+{
+	(void)bytes;
+	(void)length;
+	return keras_hdf5_usable(name, err);
+}
+
 enum status keras_hdf5_config(char **out, const char *name, const void *bytes, size_t length,
 			      struct err *err)
 {

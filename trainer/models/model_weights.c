@@ -477,12 +477,17 @@ static enum status load_hdf5(const struct model *model, float *weights, struct k
 	status = apart_call(read_hdf5, &reading, &request, &bytes, &length, err);
 	if (status != ST_OK)
 		return status;
-	memcpy(&count, bytes, sizeof(count));
-	memcpy(weights, bytes + sizeof(count), model->weights * sizeof(*weights));
+	/* A library that has damaged the child's memory may end without a crash. */
+	if (length == sizeof(count) + model->weights * sizeof(*weights)) {
+		memcpy(&count, bytes, sizeof(count));
+		memcpy(weights, bytes + sizeof(count), model->weights * sizeof(*weights));
+		if (loaded)
+			*loaded = count;
+	} else {
+		status = err_set(err, request.status, "%s: %s", request.name, request.crash);
+	}
 	mem_free(bytes);
-	if (loaded)
-		*loaded = count;
-	return ST_OK;
+	return status;
 }
 
 enum status model_weights_read(const struct model *model, float *weights, struct keras_file *file,
@@ -525,7 +530,10 @@ enum status model_weights_open(struct keras_file *out, const char *path, struct 
 
 	if (status != ST_OK)
 		return status;
-	status = holds_hdf5(out) ? keras_file_unpack(out, err) : weights_parse_npz(&npz, out, err);
+	if (!holds_hdf5(out))
+		status = weights_parse_npz(&npz, out, err);
+	else if ((status = keras_file_unpack(out, err)) == ST_OK)
+		status = keras_hdf5_check(path, out->hdf5, out->hdf5_length, err);
 	npz_close(npz);
 	if (status != ST_OK)
 		keras_file_close(out);
