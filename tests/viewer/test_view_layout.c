@@ -187,6 +187,39 @@ static void test_tensors_never_overlap_and_stay_inside(void **state)
 			}
 }
 
+/* One picture begins where the one before it ends, and together they are the page. */
+static void check_shares(struct view_rect area, int count)
+{
+	struct view_rect shares[4];
+	const struct view_rect *last = &shares[count - 1];
+
+	for (int i = 0; i < count; i++)
+		shares[i] = view_tensors_share(area, count, i);
+	check(shares, count, area);
+	assert_true(shares[0].x == area.x && shares[0].y == area.y);
+	for (int i = 1; i < count; i++) {
+		const struct view_rect *a = &shares[i - 1], *b = &shares[i];
+
+		assert_true(b->y == a->y ? b->x == a->x + a->width
+					 : b->x == a->x && b->y == a->y + a->height);
+	}
+	assert_int_equal(last->x + last->width, area.x + area.width);
+	assert_int_equal(last->y + last->height, area.y + area.height);
+}
+
+static void test_pictures_of_tensors_share_their_page(void **state)
+{
+	(void)state;
+	for (int w = 1; w <= MOST_WIDTH; w++)
+		for (int h = 1; h <= MOST_HEIGHT; h += 3)
+			for (int count = 1; count <= 4; count++)
+				check_shares((struct view_rect){2, 5, w, h}, count);
+	/* A narrow page has them one above the other, a wide or low one side by side. */
+	assert_int_equal(view_tensors_share((struct view_rect){0, 0, 80, 20}, 2, 1).height, 10);
+	assert_int_equal(view_tensors_share((struct view_rect){0, 0, 120, 20}, 2, 1).height, 20);
+	assert_int_equal(view_tensors_share((struct view_rect){0, 0, 80, 6}, 2, 1).height, 6);
+}
+
 static void check_blocks(int width, int two_from, const int *heights, int count)
 {
 	struct view_rect places[8];
@@ -259,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_split_sides_share_out_all_columns),
 		cmocka_unit_test(test_timelines_never_overlap_and_stay_inside),
 		cmocka_unit_test(test_tensors_never_overlap_and_stay_inside),
+		cmocka_unit_test(test_pictures_of_tensors_share_their_page),
 		cmocka_unit_test(test_blocks_keep_apart_and_in_order),
 		cmocka_unit_test(test_lanes_share_rows_fairly),
 	};

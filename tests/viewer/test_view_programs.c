@@ -401,6 +401,34 @@ static void test_circles_of_parents_are_left_out(void **state)
 	view_rig_close(&odd);
 }
 
+/* Who looks while programs are being written sees those that were added since. */
+static void test_programs_that_are_added_are_shown(void **state)
+{
+	struct view_rig *rig = *state;
+	struct ips_recording *r;
+	struct ips_recording_params params;
+	struct view_rig live = {0};
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	snprintf(path, sizeof(path), "%s/live.db", rig->folder);
+	ips_recording_params_defaults(&params);
+	assert_int_equal(ips_recording_open(&r, path, &params, NULL, 0), 0);
+	ips_append_program(r, &(struct ips_program){0, IPS_NULL, 0, "Sequence", "first", NULL,
+						    IPS_NULL, IPS_NULL});
+	ips_recording_flush(r);
+	view_rig_open(&live, path, NULL, 80, 24);
+	view_rig_press(&live, "5");
+	assert_shows(&live, "Sequence (first)");
+	ips_append_program(r, &(struct ips_program){1, IPS_NULL, 1, "Sequence", "second", NULL,
+						    IPS_NULL, IPS_NULL});
+	ips_recording_flush(r);
+	view_rig_press(&live, "r");
+	assert_shows(&live, "Sequence (first)");
+	assert_shows(&live, "Sequence (second)");
+	view_rig_close(&live);
+	assert_int_equal(ips_recording_close(r, NULL, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +455,7 @@ int main(void)
 		TWO(test_any_size_draws),
 		ONE(test_large_and_odd_trees),
 		ONE(test_circles_of_parents_are_left_out),
+		ONE(test_programs_that_are_added_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

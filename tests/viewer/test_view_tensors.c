@@ -130,6 +130,20 @@ static void test_the_curve_reads_values_out_under_its_cursor(void **state)
 	assert_shows(rig, "!");
 }
 
+/* The heading names all pages, or where these leave no room for the tensor's name the shown one. */
+static void test_a_narrow_heading_names_the_shown_page_alone(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "j");
+	assert_line_shows(rig, "[curve] histograms  values  rules broken  rows ",
+			  "Dense_0/kernel:0_grad");
+	view_rig_size(rig, 60, 24);
+	assert_line_shows(rig, "[curve] Dense_0/kernel:0_grad");
+	view_rig_press(rig, "v");
+	assert_line_shows(rig, "[histograms] Dense_0/kernel:0_grad");
+}
+
 static void test_it_goes_to_a_tensor_at_a_step(void **state)
 {
 	struct view_rig *rig = *state;
@@ -411,6 +425,7 @@ int main(void)
 		CASE(test_every_statistic_has_its_columns),
 		CASE(test_a_watched_tensor_says_that_it_has_no_rows),
 		CASE(test_the_curve_reads_values_out_under_its_cursor),
+		CASE(test_a_narrow_heading_names_the_shown_page_alone),
 		CASE(test_it_goes_to_a_tensor_at_a_step),
 		CASE(test_histograms_count_what_sql_counts),
 		CASE(test_values_are_those_of_the_capture_bad_ones_too),

@@ -347,6 +347,77 @@ static void test_small_screens_have_the_bubble(void **state)
 	free(expected);
 }
 
+/* Four IPUs whose works are inside a span of the whole run, with idle time between them. */
+static bool write_within(const char *path, const void *params)
+{
+	IPS_SITE(whole, "engine", "Engine::run");
+	IPS_SITE(forward, "stage", "forward");
+	IPS_SITE(backward, "stage", "backward");
+	struct ips_recording *recording;
+	char name[16];
+
+	(void)params;
+	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+		return false;
+	for (int ipu = 0; ipu < 4; ipu++) {
+		struct ips_keys keys = IPS_KEYS_NULL;
+		struct ips_track *track;
+
+		snprintf(name, sizeof(name), "IPU %d", ipu);
+		track = ips_track_open(recording, name,
+				       &(struct ips_track_params){.ipu = ipu, .clock = IPS_DEVICE});
+		ips_span_at(track, &whole, 0, 100000);
+		keys.mode = IPS_TRAIN;
+		keys.weight_update = keys.step = 0;
+		for (int back = 0; back < 2; back++) {
+			keys.phase = back ? 'B' : 'F';
+			ips_track_set_keys(track, &keys);
+			ips_span_at(track, back ? &backward : &forward, back ? 60000 : 10000,
+				    30000);
+		}
+	}
+	return ips_recording_close(recording, NULL, 0) == 0;
+}
+
+static int setup_within(void **state)
+{
+	return view_rig_setup_with(state, write_within, "", NULL, "70");
+}
+
+/* Cells of the lane that are in the bubble's colour. */
+static int bubble_cells(struct view_rig *rig, int number)
+{
+	const struct view_timeline *tl = timeline_of(rig);
+	const struct view_lane *lane = &tl->lanes[number];
+	const struct view_canvas *canvas = &rig->session.canvas;
+	const int top = rig->session.frame.body.y + tl->areas.lanes.y + lane->y;
+	int cells = 0;
+
+	for (int y = top; y < top + view__lane_height(lane); y++)
+		for (int x = tl->areas.lanes.x; x < tl->areas.lanes.x + tl->width; x++)
+			cells += canvas->cells[y * canvas->width + x].style == VIEW_BUBBLE;
+	return cells;
+}
+
+/* The works leave 40 to 60 us of 100 us idle, also in a lane without a row for what is around. */
+static void test_lanes_of_one_row_show_the_bubble_of_their_works(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	int alone = 0;
+
+	for (int height = 10; height < 24; height++) {
+		view_rig_size(rig, 120, height);
+		assert_int_equal(tl->width, 100);
+		assert_int_equal(tl->lane_count, 4);
+		for (int i = 0; i < tl->lane_count; i++) {
+			assert_int_equal(bubble_cells(rig, i), 20);
+			alone += tl->lanes[i].rows == 1;
+		}
+	}
+	assert_true(alone > 3);
+}
+
 #define WITH(name, open) cmocka_unit_test_setup_teardown(name, open, view_rig_teardown)
 
 static int setup_usual(void **state)
@@ -373,6 +444,7 @@ int main(void)
 		WITH(test_steps_that_lead_nowhere_say_why, setup_usual),
 		WITH(test_a_second_mark_ends_measuring, setup_usual),
 		WITH(test_small_screens_have_the_bubble, setup_device),
+		WITH(test_lanes_of_one_row_show_the_bubble_of_their_works, setup_within),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
