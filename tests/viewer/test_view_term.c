@@ -264,6 +264,21 @@ static void test_the_key_after_esc_counts(void **state)
 	close(t->fd);
 }
 
+/* F1 as the Linux console sends it: an xterm's description lacks it. No part is another key. */
+static void test_a_sequence_of_another_terminal_is_one_key(void **state)
+{
+	struct terminal *t = *state;
+
+	start(t, 80, 24);
+	see(t, "Pipeline bubble");
+	type_keys(t, "\033[[A");
+	see(t, "The screen Summary");
+	type_keys(t, "\003");
+	assert_int_equal(end(t, true), 0);
+	assert_given_back(t);
+	close(t->fd);
+}
+
 /* Nobody reads what it draws: as over a line that is cut. */
 static void test_a_stalled_terminal_costs_nothing_and_can_be_left(void **state)
 {
@@ -335,6 +350,7 @@ int main(void)
 		TEST(test_a_closed_terminal_ends_it_though_a_job_runs),
 		TEST(test_a_job_goes_on_through_other_sizes),
 		TEST(test_the_key_after_esc_counts),
+		TEST(test_a_sequence_of_another_terminal_is_one_key),
 		TEST(test_a_stalled_terminal_costs_nothing_and_can_be_left),
 		TEST(test_a_terminal_of_no_known_type_is_one_line),
 		TEST(test_absurd_sizes_are_survived),

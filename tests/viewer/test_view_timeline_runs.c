@@ -138,6 +138,73 @@ static void test_an_evaluation_that_the_target_has_not_is_beside_its_last(void *
 	assert_shows(rig, "S from step 85 of evaluate 3, T from step 5 of its 1");
 }
 
+/* Two weight updates from *@params on: a copy that tells of none, a work, and what has no step. */
+static bool write_updates(const char *path, const void *params)
+{
+	IPS_SITE(copy, "copy", "copy to the device");
+	IPS_SITE(forward, "stage", "forward");
+	IPS_SITE(update, "stage", "weight update");
+	const struct ips_track_params lane = {.ipu = 0, .clock = IPS_DEVICE};
+	const int64_t *start = params;
+	struct ips_recording *recording;
+	struct ips_track *track;
+
+	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+		return false;
+	track = ips_track_open(recording, "IPU 0", &lane);
+	for (int i = 0; i < 2; i++) {
+		const int64_t at = *start + 200000 * i;
+		struct ips_keys keys = IPS_KEYS_NULL;
+
+		ips_track_set_keys(track, &keys);
+		ips_span_at(track, &copy, at, 20000);
+		keys.mode = IPS_TRAIN;
+		keys.execution = 0;
+		keys.weight_update = keys.step = i;
+		keys.phase = 'F';
+		ips_track_set_keys(track, &keys);
+		ips_span_at(track, &forward, at + 20000, 30000);
+		keys.step = IPS_NULL;
+		keys.phase = 'U';
+		ips_track_set_keys(track, &keys);
+		ips_span_at(track, &update, at + 50000, 100000);
+	}
+	ips_meta_set(recording, "clock_hz", "1000000000");
+	ips_append_execution(recording, &(struct ips_execution){.mode = IPS_TRAIN,
+								.epoch = 1,
+								.start_ns = *start,
+								.dur_ns = 350000,
+								.start_cycle = *start,
+								.cycles = 350000,
+								.steps = 2,
+								.updates = 2,
+								.traced = 1});
+	return ips_recording_close(recording, NULL, 0) == 0;
+}
+
+static int setup_late(void **state)
+{
+	static const int64_t first = 1000, late = 501000;
+
+	return view_rig_setup_with(state, write_updates, &first, &late, "7");
+}
+
+/* What the window begins in has no weight update, or no step: the target is half a ms later. */
+static void test_windows_beside_each_other_begin_in_any_span(void **state)
+{
+	static const struct view_window windows[] = {
+		{6000, 41000}, {206000, 241000}, {61000, 141000}, {261000, 341000}};
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+
+	for (size_t i = 0; i < ARRAY_LEN(windows); i++) {
+		show(rig, windows[i].from, windows[i].to);
+		assert_int_equal(tl->beside.at.number, i % 2);
+		assert_int_equal(tl->target->clock[1].window.from, windows[i].from + 500000);
+		assert_int_equal(tl->target->clock[1].window.to, windows[i].to + 500000);
+	}
+}
+
 static void test_both_files_have_statements_of_their_own(void **state)
 {
 	struct view_rig *rig = *state;
@@ -430,6 +497,7 @@ int main(void)
 		WITH(test_causes_of_very_many_works_add_up, setup_large),
 		WITH(test_evaluations_stand_beside_each_other_step_by_step, setup_pair),
 		WITH(test_an_evaluation_that_the_target_has_not_is_beside_its_last, setup_pair),
+		WITH(test_windows_beside_each_other_begin_in_any_span, setup_late),
 		WITH(test_both_files_have_statements_of_their_own, setup_pair),
 		cmocka_unit_test_teardown(test_very_many_untraced_ranges_stay_apart,
 					  view_rig_teardown),
