@@ -494,6 +494,63 @@ static void test_recomputation_keeps_inputs_and_what_is_drawn(void **state)
 	program_sample_free(&sample);
 }
 
+/* A map of a stage's input; the backward pass reads its result. Its input is enough to make that
+ * again, unless it draws random numbers. */
+static void test_a_map_runs_again_unless_it_draws(void **state)
+{
+	static const struct ipu_tensor tensors[] = {{.kind = IPU_TENSOR_INPUT},
+						    {.kind = IPU_TENSOR_ACTIVATION},
+						    {.kind = IPU_TENSOR_WEIGHT_GRADIENT}};
+	static const int list[] = {0, 1, 2};
+	const struct ipu_node forward = {.op = {.kind = IPU_OP_ELEMENTWISE, .phase = 'F'},
+					 .reads = list,
+					 .writes = list + 1,
+					 .read_count = 1,
+					 .write_count = 1};
+	const struct ipu_node backward = {.op = {.kind = IPU_OP_REDUCE, .phase = 'B'},
+					  .reads = list + 1,
+					  .writes = list + 2,
+					  .read_count = 1,
+					  .write_count = 1};
+	struct ipu_node nodes[] = {forward, backward};
+	const struct ipu_graph graph = {
+		.tensors = tensors,
+		.tensor_count = ARRAY_LEN(tensors),
+		.nodes = nodes,
+		.node_count = ARRAY_LEN(nodes),
+		.layout = {.stages = 2, .recompute = IPU_RECOMPUTE_THEN_BACKPROPAGATE}};
+
+	(void)state;
+	for (int draws = 0; draws < 2; draws++) {
+		struct ipu_stash stash;
+
+		nodes[0].op.elements.times[draws ? IPU_FN_RANDOM : IPU_FN_EXP] = 1;
+		assert_int_equal(ipu_stash_init(&stash, &graph, 0, NULL), ST_OK);
+		assert_int_equal(stash.count, 1);
+		assert_int_equal(stash.tensors[0], draws ? 1 : 0);
+		assert_int_equal(stash.replayed[0], !draws);
+		ipu_stash_fini(&stash);
+	}
+}
+
+/* Nodes share one list of tensors: what stands in it behind a node's own is not the node's. */
+static void test_gradients_of_weights_move_to_phase_w(void **state)
+{
+	static const struct ipu_tensor tensors[] = {{.kind = IPU_TENSOR_WEIGHT_GRADIENT},
+						    {.kind = IPU_TENSOR_GRADIENT}};
+	static const int list[] = {0, 1};
+	struct ipu_node nodes[] = {
+		{.op = {.phase = 'B'}, .writes = list, .write_count = 1},
+		{.op = {.phase = 'B'}, .writes = list + 1, .write_count = 1},
+	};
+
+	(void)state;
+	assert_int_equal(
+		ipu_graph_split(nodes, ARRAY_LEN(nodes), tensors, ARRAY_LEN(tensors), NULL), ST_OK);
+	assert_int_equal(nodes[0].op.phase, 'W');
+	assert_int_equal(nodes[1].op.phase, 'B');
+}
+
 static void test_a_machine_without_streaming_memory_says_so(void **state)
 {
 	static const struct {
@@ -718,6 +775,8 @@ int main(void)
 		cmocka_unit_test(test_what_waits_for_its_backward_goes_through_fifos),
 		cmocka_unit_test(test_forward_functions_are_those_that_are_run),
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_is_drawn),
+		cmocka_unit_test(test_a_map_runs_again_unless_it_draws),
+		cmocka_unit_test(test_gradients_of_weights_move_to_phase_w),
 		cmocka_unit_test(test_a_machine_without_streaming_memory_says_so),
 		cmocka_unit_test(test_a_stage_is_sent_what_it_reads),
 		cmocka_unit_test(test_a_pipeline_is_ramp_up_main_phase_and_ramp_down),

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/rng.h"
 #include "ipu/ipu_timeline.h"
 
@@ -312,6 +313,15 @@ static void test_io_tiles_stream_beside_the_programs(void **state)
 	timeline = timeline_of(&params);
 	assert_int_equal(timeline->cycles, 50 + 100 + 1 + 510);
 	assert_int_equal(timeline->split[0].host_io, 510 - 200);
+	ipu_timeline_free(timeline);
+	ipu_schedule_free(schedule);
+	/* The only step is all of a run: what it streams belongs to the next and the last run. */
+	schedule = schedule_of(IPU_SEQUENTIAL, 1, 1, false, NULL);
+	params.schedule = schedule;
+	timeline = timeline_of(&params);
+	assert_int_equal(timeline->time_steps, 1);
+	assert_int_equal(transfer_of(timeline, IPU_TRANSFER_INFEED, 0, 0)->microbatch, -1);
+	assert_int_equal(transfer_of(timeline, IPU_TRANSFER_OUTFEED, 0, 0)->microbatch, -1);
 	ipu_timeline_free(timeline);
 	ipu_schedule_free(schedule);
 }
@@ -635,15 +645,23 @@ static void test_lanes_are_full_and_inputs_come_first_whatever_the_costs(void **
 static void test_impossible_costs_are_refused(void **state)
 {
 	struct ipu_schedule *schedule = schedule_of(IPU_SEQUENTIAL, 1, 1, true, NULL);
-	struct ipu_stage_cost cost = {.function = {[IPU_FUNCTION_F] = {.cycles = -1}}};
+	static const struct ipu_function_cost negative[] = {{.cycles = -1},
+							    {.cycles = 5, .exchange = -1},
+							    {.cycles = 5, .sync = -1},
+							    {.cycles = 5, .host_io = -1}};
+	struct ipu_stage_cost cost;
 	const struct ipu_timeline_params params = {
 		.target = &plain, .schedule = schedule, .stages = &cost};
 	struct ipu_timeline *timeline;
 	struct err err;
 
 	(void)state;
-	assert_int_equal(ipu_timeline_new(&timeline, &params, &err), ST_INVALID);
-	assert_null(timeline);
+	for (size_t i = 0; i < ARRAY_LEN(negative); i++) {
+		cost = (struct ipu_stage_cost){.function = {[IPU_FUNCTION_F] = negative[i]}};
+		assert_int_equal(ipu_timeline_new(&timeline, &params, &err), ST_INVALID);
+		assert_null(timeline);
+		assert_string_equal(err.text, "stage 0 has a negative cost");
+	}
 	cost = (struct ipu_stage_cost){.function = {{5, .exchange = 3, .sync = 3}}};
 	assert_int_equal(ipu_timeline_new(&timeline, &params, &err), ST_INVALID);
 	assert_string_equal(err.text,
