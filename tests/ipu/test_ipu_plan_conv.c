@@ -276,6 +276,27 @@ static void test_the_update_of_one_row_is_an_outer_product(void **state)
 	for (int p = 0; p < update->phase_count; p++)
 		if (strcmp(update->phases[p].part, "Convolve") == 0)
 			assert_int_equal(update->phases[p].vertices, 6 * update->phases[p].tiles);
+	/* Each vertex has a pointer of 4 bytes to each of its groups of outputs: one here. On
+	 * few tiles they are several. */
+	assert_int_equal(update->pointer_bytes, 6 * 4);
+	plan_layer("ipu2", 16, ops, joint);
+	assert_int_equal(update->method, IPU_METHOD_OUTER_PRODUCT);
+	assert_true(update->pointer_bytes > 6 * 4);
+	assert_int_equal(update->pointer_bytes % (6 * 4), 0);
+}
+
+/* An outer product adds up nothing: two rows are too many for it. */
+static void test_the_update_of_two_rows_is_no_outer_product(void **state)
+{
+	struct ipu_plan joint[IPU_PASSES];
+	struct ipu_op ops[IPU_PASSES];
+
+	(void)state;
+	layer_of(2, 1000, 1000, IPU_FLOAT16, true, ops);
+	plan_layer("ipu2", 100, ops, joint);
+	assert_true(joint[IPU_BACKWARD_WEIGHTS].joint);
+	assert_int_equal(joint[IPU_FORWARD].method, IPU_METHOD_HORIZONTAL_MAC);
+	assert_int_equal(joint[IPU_BACKWARD_WEIGHTS].method, IPU_METHOD_AMP_1X1);
 }
 
 /* Of all passes together, what holds of one that is planned alone. */
@@ -757,6 +778,7 @@ int main(void)
 		cmocka_unit_test(test_memory_is_kept_to_where_it_can_be),
 		cmocka_unit_test(test_a_layer_is_planned_at_once),
 		cmocka_unit_test(test_the_update_of_one_row_is_an_outer_product),
+		cmocka_unit_test(test_the_update_of_two_rows_is_no_outer_product),
 		cmocka_unit_test(test_a_layer_at_once_never_worsens_the_estimate),
 		cmocka_unit_test(test_one_tap_is_a_product),
 		cmocka_unit_test(test_passes_lay_out_what_they_need),
