@@ -166,11 +166,44 @@ static void test_a_trace_is_no_longer_for_more_micro_batches(void **state)
 					       2000 * stages));
 }
 
+/* Of an evaluation on one IPU, all micro-batches are alike, the first, too. */
+static void test_a_run_whose_periods_are_all_alike_is_one_part(void **state)
+{
+	static const struct ipu_target target = {.name = "plain",
+						 .tiles = 1,
+						 .clock_hz = 1e9,
+						 .link_bytes_second = 1e9,
+						 .host_bytes_second = 1e9};
+	static const struct ipu_stage_cost cost = {.function = {[IPU_FUNCTION_F] = {.cycles = 100}},
+						   .infeed_bytes = 50};
+	const struct ipu_schedule_params evaluation = {
+		.kind = IPU_SEQUENTIAL, .stages = 1, .microbatches = 7};
+	struct ipu_trace_part parts[IPU_TRACE_PARTS];
+	struct ipu_timeline_params params = {.target = &target, .stages = &cost};
+	struct ipu_schedule *schedule;
+	struct ipu_timeline *timeline;
+
+	(void)state;
+	assert_int_equal(ipu_schedule_new(&schedule, &evaluation, NULL), ST_OK);
+	params.schedule = schedule;
+	assert_int_equal(ipu_timeline_new(&timeline, &params, NULL), ST_OK);
+	assert_int_equal(ipu_trace_parts(parts, schedule, timeline), 1);
+	assert_int_equal(parts[0].first_step, 0);
+	assert_int_equal(parts[0].end_step, 1);
+	assert_int_equal(parts[0].repeats, 7);
+	assert_int_equal(parts[0].start_cycle, 0);
+	assert_int_equal(parts[0].cycles, 50 + 100);
+	assert_int_equal(parts[0].microbatches, 1);
+	ipu_timeline_free(timeline);
+	ipu_schedule_free(schedule);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_parts_of_a_trace_are_the_whole_trace),
 		cmocka_unit_test(test_a_trace_is_no_longer_for_more_micro_batches),
+		cmocka_unit_test(test_a_run_whose_periods_are_all_alike_is_one_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
