@@ -225,6 +225,24 @@ static void test_resizing_to_the_nearest_pixel_copies(void **state)
 	      forward, backward, first);
 }
 
+/* Each of 32 * 5 * 5 rows has a mean and an inverse deviation, which are kept for the gradients. */
+static void test_a_normalisation_keeps_two_numbers_of_each_row(void **state)
+{
+	static const char *const forward[] = {
+		"l/LayerNorm/Mean reduce 3200>800 makes=800: x -> b",
+		"l/LayerNorm/PowerSum reduce 3200>800 makes=800: x -> c",
+		"l/LayerNorm/Statistics elementwise 800*2 add=5 divide=1 sqrt=1 makes=1600: b c "
+		"-> k",
+		"l/LayerNorm elementwise 3200*1/4 add=4: x k p0 p1 -> y", NULL};
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, "[{'class_name': 'LayerNormalization', 'config': {'name': 'l'}}]", 3,
+			(int64_t[]){5, 5, 4});
+	lowered_check(m.model, 0, 32, 'F', false, forward);
+	math_model_close(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_a_spatial_dropout_decides_for_whole_channels),
 		cmocka_unit_test(test_resizing_goes_along_one_axis_after_the_other),
 		cmocka_unit_test(test_resizing_to_the_nearest_pixel_copies),
+		cmocka_unit_test(test_a_normalisation_keeps_two_numbers_of_each_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  */
 #include "model/model.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -11,6 +12,7 @@
 #include "support/model_texts.h"
 #include "model/layers/layer.h"
 #include "model/layers/layer_config.h"
+#include "model/learn/metric.h"
 #include "model/learn/optimizer.h"
 
 static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
@@ -444,6 +446,88 @@ static void test_the_first_axes_of_a_prelu_may_share_their_alphas(void **state)
 	math_model_close(&m);
 }
 
+static void test_numbers_of_a_normalization_are_of_all_channels_or_of_each(void **state)
+{
+	const struct layer_normalization *c;
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m,
+			"[{'class_name': 'Normalization', 'config': {'mean': [1, 2, 3], "
+			"'variance': 4}}]",
+			1, (int64_t[]){3});
+	c = m.model->layers[0].config;
+	for (int i = 0; i < 3; i++) {
+		assert_true(c->mean[i] == 1.0f + (float)i);
+		assert_true(c->variance[i] == 4.0f);
+	}
+	math_model_close(&m);
+}
+
+static void test_an_upsampled_sequence_is_longer(void **state)
+{
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, "[{'class_name': 'UpSampling1D', 'config': {'size': 3}}]", 2,
+			(int64_t[]){7, 4});
+	assert_int_equal(m.model->layers[0].output.dim[0], 7 * 3);
+	assert_int_equal(m.model->layers[0].output.dim[1], 4);
+	math_model_close(&m);
+}
+
+/* ---- metrics and optimizers ------------------------------------------------------------------ */
+
+/* The threshold of the metric @text, given none. */
+static float threshold_of(const char *text)
+{
+	const struct target_kind values = {.width = 4};
+	struct metric metric;
+	struct json_at root;
+	struct math_model m;
+	cJSON *json;
+
+	assert_int_equal(json_parse(&json, text, strlen(text), "m.json", NULL), ST_OK);
+	root = json_root("m.json", json);
+	math_model_open(&m, "[{'class_name': 'Dense', 'config': {'units': 4}}]", 1, (int64_t[]){3});
+	assert_int_equal(metric_get(&metric, &root, m.model->outputs, &values, NULL), ST_OK);
+	math_model_close(&m);
+	cJSON_Delete(json);
+	return metric.threshold;
+}
+
+/* F1Score without a threshold takes a row's greatest output for its class. */
+static void test_metrics_but_the_f1score_have_a_threshold(void **state)
+{
+	(void)state;
+	assert_true(threshold_of("\"Precision\"") == 0.5f);
+	assert_true(isnan(threshold_of(
+		"{\"class_name\": \"F1Score\", \"config\": {\"average\": \"macro\"}}")));
+}
+
+/* w -= r g, or with a momentum a *= momentum, a -= r g, w += a; Nesterov's is plain without one. */
+static void test_a_momentum_costs_two_functions_more(void **state)
+{
+	static const struct {
+		double momentum;
+		bool nesterov;
+		int scaled_adds, adds;
+	} cases[] = {{0, false, 1, 0}, {0, true, 1, 0}, {0.9, false, 1, 2}, {0.9, true, 3, 1}};
+	struct optimizer optimizer;
+
+	(void)state;
+	assert_int_equal(optimizer_get(&optimizer, NULL, NULL), ST_OK);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct ipu_elements elements;
+
+		optimizer.momentum = cases[i].momentum;
+		optimizer.nesterov = cases[i].nesterov;
+		elements = optimizer_elements(&optimizer, 10);
+		assert_int_equal(elements.times[IPU_FN_SCALED_ADD], cases[i].scaled_adds);
+		assert_int_equal(elements.times[IPU_FN_ADD], cases[i].adds);
+	}
+}
+
 static void test_clipping_a_norm_costs_two_functions_of_each_gradient(void **state)
 {
 	struct optimizer optimizer;
@@ -480,6 +564,10 @@ int main(void)
 		cmocka_unit_test(test_both_directions_of_a_layer_are_joined),
 		cmocka_unit_test(test_a_mask_looks_for_the_value_of_its_masking),
 		cmocka_unit_test(test_the_first_axes_of_a_prelu_may_share_their_alphas),
+		cmocka_unit_test(test_numbers_of_a_normalization_are_of_all_channels_or_of_each),
+		cmocka_unit_test(test_an_upsampled_sequence_is_longer),
+		cmocka_unit_test(test_metrics_but_the_f1score_have_a_threshold),
+		cmocka_unit_test(test_a_momentum_costs_two_functions_more),
 		cmocka_unit_test(test_clipping_a_norm_costs_two_functions_of_each_gradient),
 	};
 

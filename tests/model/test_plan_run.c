@@ -65,6 +65,35 @@ static void test_dots_need_two_numbers_before_them(void **state)
 	}
 }
 
+/* ---- bubbles --------------------------------------------------------------------------------- */
+
+/* Each copy between the stages takes 5 ns: in theory it is free. */
+static void test_the_theory_of_a_bubble_has_the_measured_times(void **state)
+{
+	static const struct ipu_interval intervals[] = {
+		{.ipu = 0, .stage = 0, .phase = 'F', .start_ns = 0, .dur_ns = 10},
+		{.ipu = 1, .stage = 1, .phase = 'F', .start_ns = 15, .dur_ns = 10},
+		{.ipu = 1, .stage = 1, .phase = 'B', .start_ns = 25, .dur_ns = 20},
+		{.ipu = 0, .stage = 0, .phase = 'B', .start_ns = 50, .dur_ns = 20},
+	};
+	const struct ipu_schedule_params params = {
+		.kind = IPU_1F1B, .stages = 2, .microbatches = 1, .training = true};
+	struct ipu_schedule *schedule;
+	struct plan_bubble bubble = {0};
+
+	(void)state;
+	assert_int_equal(ipu_schedule_new(&schedule, &params, NULL), ST_OK);
+	assert_int_equal(
+		plan_bubble_measure(&bubble, schedule, intervals, ARRAY_LEN(intervals), false),
+		ST_OK);
+	assert_int_equal(bubble.measured.makespan_ns, 70);
+	assert_int_equal(bubble.measured.busy_ns, 60);
+	assert_int_equal(bubble.theory.makespan_ns, 60);
+	assert_int_equal(bubble.theory.busy_ns, 60);
+	assert_true(bubble.theory.idle_fraction == 0.5);
+	ipu_schedule_free(schedule);
+}
+
 /* ---- splits ---------------------------------------------------------------------------------- */
 
 /* The split of @model at its layer @second into two stages. */
@@ -146,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_trained_is_evaluated),
 		cmocka_unit_test(test_dots_stand_for_the_numbers_between),
 		cmocka_unit_test(test_dots_need_two_numbers_before_them),
+		cmocka_unit_test(test_the_theory_of_a_bubble_has_the_measured_times),
 		cmocka_unit_test(test_stages_wait_for_the_bytes_of_a_batch),
 		cmocka_unit_test(test_a_stage_keeps_once_what_it_reads_several_times),
 	};
