@@ -117,13 +117,23 @@ static size_t put_varint(unsigned char *out, uint64_t value)
 	return bytes;
 }
 
+/* The same before @end; return its first byte. */
+static unsigned char *put_varint_before(unsigned char *end, uint64_t value)
+{
+	*--end = (unsigned char)(value & 0x7f);
+	while (value >>= 7)
+		*--end = (unsigned char)(value | 0x80);
+	return end;
+}
+
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* A row as the types and the bytes of its values: behind PROF_BULK_MOST of these each column may
- * have a number more, and 8 bytes may be written there. */
+/* A row as it is in a page, from @head on: the bytes of the types with this number, the types, the
+ * values. Before @head is room for the row's size, which is known last, and its id. Behind
+ * PROF_BULK_MOST bytes of values each column may have a number more, and 8 bytes may be written. */
 struct record {
-	size_t types, values; /* bytes */
-	unsigned char type[COLUMNS_MOST * 3], value[PROF_BULK_MOST + (COLUMNS_MOST + 1) * 8];
+	unsigned char *head, *end;
+	unsigned char bytes[9 + 9 + 1 + COLUMNS_MOST * 3 + PROF_BULK_MOST + (COLUMNS_MOST + 1) * 8];
 };
 
 static const unsigned char value_bytes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0}; /* by type */
@@ -144,8 +154,9 @@ static unsigned put_int(unsigned char *out, int64_t value)
 	const uint64_t magnitude = (uint64_t)(value < 0 ? ~value : value);
 	const unsigned bits = 64 - (unsigned)__builtin_clzll(magnitude | 1);
 
-	return put_value(out, (uint64_t)value <= 1 ? 8 + (unsigned)value : types[bits / 8 + 1],
-			 (uint64_t)value);
+	if ((uint64_t)value <= 1)
+		return 8 + (unsigned)value;
+	return put_value(out, types[bits / 8 + 1], (uint64_t)value);
 }
 
 /* Without a key a whole number is stored as an integer, as in a column of the type REAL. */
@@ -165,8 +176,11 @@ static unsigned put_real(unsigned char *out, double value, bool keyed)
 static bool make_record(const struct prof_bulk_table *table, const struct prof_cell *cells,
 			struct record *record)
 {
-	unsigned char *types = record->type, *values = record->value;
+	unsigned char *types = record->bytes + 9 + 9 + 1;
+	unsigned char *first = types + table->columns + (table->kind == PROF_BULK_ASSIGNED);
+	unsigned char *values = first;
 
+	record->head = types - 1;
 	if (!table->keyed)
 		*types++ = 0;
 	for (size_t i = table->kind == PROF_BULK_ROWID; i < table->columns; i++) {
@@ -179,9 +193,15 @@ static bool make_record(const struct prof_bulk_table *table, const struct prof_c
 			type = put_real(values, cell->value.r, table->keyed);
 		} else if (cell->type == PROF_CELL_TEXT) {
 			const size_t size = strlen(cell->value.p);
+			const size_t more = varint_bytes(2 * size + 13) - 1;
 
-			if ((size_t)(values - record->value) + size > PROF_BULK_MOST)
+			if ((size_t)(values - first) + size > PROF_BULK_MOST)
 				return false;
+			/* The values give room to a type that has more than one byte. */
+			if (more > 0)
+				memmove(first + more, first, (size_t)(values - first));
+			first += more;
+			values += more;
 			types += put_varint(types, 2 * size + 13);
 			memcpy(values, cell->value.p, size);
 			values += size;
@@ -192,9 +212,9 @@ static bool make_record(const struct prof_bulk_table *table, const struct prof_c
 		*types++ = (unsigned char)type;
 		values += value_bytes[type];
 	}
-	record->types = (size_t)(types - record->type);
-	record->values = (size_t)(values - record->value);
-	return 1 + record->types + record->values <= PROF_BULK_MOST;
+	*record->head = (unsigned char)(types - record->head);
+	record->end = values;
+	return record->end - record->head <= PROF_BULK_MOST;
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -348,10 +368,10 @@ enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell 
 			  bool *loaded, struct err *err)
 {
 	int64_t key[4] = {table->last[0] + 1, 0, 0, 0};
-	unsigned char *place;
+	unsigned char *place, *begin;
 	struct record record;
 	struct page *page;
-	size_t bytes, size, same = 0;
+	size_t size, same = 0;
 	enum status status = level_at(table, 0, &page, err);
 
 	*loaded = false;
@@ -362,27 +382,22 @@ enum status prof_bulk_put(struct prof_bulk_table *table, const struct prof_cell 
 	if (status != ST_OK || key[0] >> 55 != 0 || key[same] <= table->last[same])
 		return status;
 	/* Rows that follow one that is inserted, with its key, are inserted, too: they replace it. */
-	for (size_t i = 0; i < table->keys; i++)
-		table->last[i] = key[i];
+	memcpy(table->last, key, sizeof(key));
 	if (!make_record(table, cells, &record)) {
 		assert(table->kind != PROF_BULK_ASSIGNED);
 		return ST_OK;
 	}
-	bytes = 1 + record.types + record.values;
-	size = varint_bytes(bytes) + bytes;
+	begin = record.head;
 	if (!table->keyed)
-		size += varint_bytes((uint64_t)key[0]);
+		begin = put_varint_before(begin, (uint64_t)key[0]);
+	begin = put_varint_before(begin, (uint64_t)(record.end - record.head));
+	size = (size_t)(record.end - begin);
 	place = page_room(page, 0, size);
 	if (!place) {
 		status = turn_leaf(table, err);
 		place = page_room(page, 0, size);
 	}
-	place += put_varint(place, bytes);
-	if (!table->keyed)
-		place += put_varint(place, (uint64_t)key[0]);
-	*place++ = (unsigned char)(1 + record.types);
-	memcpy(place, record.type, record.types);
-	memcpy(place + record.types, record.value, record.values);
+	memcpy(place, begin, size);
 	table->leaf_last = key[0];
 	*loaded = status == ST_OK;
 	return status;
