@@ -36,8 +36,9 @@ static const char flow_id_sql[] = "SELECT min(string_id) FROM strings WHERE valu
 static const char flows_sql[] = "SELECT launch_span_id, span_id FROM launch_rows WHERE span_id > ? "
 				"ORDER BY span_id";
 
-static const char needed_sql[] =
-	"SELECT count(*) FROM call_rows WHERE NOT EXISTS (SELECT 1 FROM launch_rows)";
+/* Without a WHERE SQLite counts pages' cells, not rows one by one. */
+static const char needed_sql[] = "SELECT CASE WHEN EXISTS (SELECT 1 FROM launch_rows) THEN 0 ELSE "
+				 "(SELECT count(*) FROM call_rows) END";
 
 /* Calls by their key: the first of those that share a place, until it is AHEAD spans old. */
 struct calls {
