@@ -12,18 +12,40 @@
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* The highest bit of a byte says that another byte follows. That one subtracts the bit again, which
- * is less work than a mask for each. */
+/* Move the lower 7 bits of 8 bytes together: in pairs of bytes, in pairs of these, then of both. */
+static uint64_t join_bytes(uint64_t bytes)
+{
+	bytes = (bytes & 0x007f007f007f007f) | (bytes & 0x7f007f007f007f00) >> 1;
+	bytes = (bytes & 0x00003fff00003fff) | (bytes & 0x3fff00003fff0000) >> 2;
+	return (bytes & 0x000000000fffffff) | (bytes & 0x0fffffff00000000) >> 4;
+}
+
+/* The highest bit of a byte says that another byte follows. Eight bytes are read at once where
+ * there are as many: that takes half of the steps of a loop over the bytes of a time. */
 const unsigned char *report__import_wire_varint(const unsigned char *at, const unsigned char *end,
 						uint64_t *out)
 {
 	uint64_t value = 0;
+	unsigned shift = 0;
 
-#pragma GCC unroll 10
-	for (unsigned i = 0; i < 10 && at < end; i++) {
+	if (end - at >= 8) {
+		uint64_t bytes, ends;
+
+		memcpy(&bytes, at, sizeof(bytes));
+		bytes = le64toh(bytes);
+		ends = ~bytes & 0x8080808080808080;
+		if (ends != 0) {
+			*out = join_bytes(bytes & (ends ^ (ends - 1)));
+			return at + __builtin_ctzll(ends) / 8 + 1;
+		}
+		value = join_bytes(bytes);
+		shift = 56;
+		at += 8;
+	}
+	for (; shift < 70 && at < end; shift += 7) {
 		const uint64_t byte = *at++;
 
-		value += (byte - (i > 0)) << 7 * i;
+		value |= (byte & 0x7f) << shift;
 		if (byte < 0x80) {
 			*out = value;
 			return at;
@@ -151,8 +173,9 @@ static enum status skip(struct import_stream *stream, uint64_t length, struct er
 enum status report__import_stream_next(struct import_stream *stream, bool *more,
 				       struct import_wire_field *out, struct err *err)
 {
-	enum status status = fill(stream, 20, err); /* a key and a length */
-	struct import_wire wire;
+	/* a key and a length */
+	enum status status = stream->used - stream->at < 20 ? fill(stream, 20, err) : ST_OK;
+	struct import_wire wire, rest;
 	uint64_t key, length;
 
 	*more = false;
@@ -163,6 +186,14 @@ enum status report__import_stream_next(struct import_stream *stream, bool *more,
 				    false};
 	if (wire.at == wire.end)
 		return ST_OK;
+	/* Nearly always the window has the whole field. */
+	rest = wire;
+	if (import_wire_next(&rest, out) &&
+	    (out->type != IMPORT_WIRE_BYTES || import_wire_size(&out->bytes) <= stream->most)) {
+		stream->at = (size_t)(rest.at - stream->window);
+		*more = true;
+		return ST_OK;
+	}
 	if (!read_varint(&wire.at, wire.end, &key) || key >> 3 == 0 || key >> 32 != 0 ||
 	    ((key & 7) != IMPORT_WIRE_VARINT && (key & 7) != IMPORT_WIRE_FIXED64 &&
 	     (key & 7) != IMPORT_WIRE_FIXED32 && (key & 7) != IMPORT_WIRE_BYTES)) {
@@ -170,10 +201,8 @@ enum status report__import_stream_next(struct import_stream *stream, bool *more,
 		return ST_OK;
 	}
 	if ((key & 7) != IMPORT_WIRE_BYTES) {
-		wire.at = stream->window + stream->at;
-		*more = import_wire_next(&wire, out);
-		stream->why = *more ? NULL : "it ends within a message";
-		stream->at = (size_t)(wire.at - stream->window);
+		stream->at = (size_t)(rest.at - stream->window);
+		stream->why = "it ends within a message";
 		return ST_OK;
 	}
 	if (!read_varint(&wire.at, wire.end, &length) || length > INT64_MAX) {
