@@ -92,8 +92,8 @@ struct pf_process {
 	const char *name; /* NULL: not known */
 };
 
-#define PFTRACE_RECENT 4096 /* a power of two */
-#define PFTRACE_IDS    4096 /* of stages that one call submitted or that one waited for */
+#define PFTRACE_RECENT 16384 /* a power of two */
+#define PFTRACE_IDS    4096  /* of stages that one call submitted or that one waited for */
 
 struct pftrace {
 	struct import *import;
