@@ -344,6 +344,30 @@ static void test_what_is_not_known_neither_breaks_nor_mends(void **state)
 	health_rig_close(&rig);
 }
 
+/* Of no values, or of nobody knows how many, it says nothing that the greatest is 0. */
+static void test_where_no_values_are_counted_none_are_zero(void **state)
+{
+	static const int64_t counts[] = {IPS_NULL, 0};
+	struct health_rig rig;
+
+	(void)state;
+	health_rig_open(&rig, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		struct outfeed_health_tensor *tensor =
+			health_rig_tensor(&rig, OUTFEED_GRADIENT, OUTFEED_NO_ACTIVITY);
+
+		for (int64_t update = 0; update < 10; update++) {
+			struct outfeed_health_row row = health_row_unknown(update);
+
+			row.n = counts[i];
+			row.abs_max = 0;
+			assert_false(outfeed_health_row(tensor, &row));
+		}
+	}
+	health_rig_quiet(&rig);
+	health_rig_close(&rig);
+}
+
 /* A recording that is judged again may be damaged. */
 static void test_counts_of_a_damaged_recording_do_not_overflow(void **state)
 {
@@ -571,6 +595,7 @@ int main(void)
 		cmocka_unit_test(test_a_disabled_rule_is_never_hit),
 		cmocka_unit_test(test_an_interruption_begins_the_patience_anew),
 		cmocka_unit_test(test_what_is_not_known_neither_breaks_nor_mends),
+		cmocka_unit_test(test_where_no_values_are_counted_none_are_zero),
 		cmocka_unit_test(test_counts_of_a_damaged_recording_do_not_overflow),
 		cmocka_unit_test(test_the_greatest_finite_value_explodes_beside_a_nan),
 		cmocka_unit_test(test_few_cases_say_nothing_of_dead_neurons),

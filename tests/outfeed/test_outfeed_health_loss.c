@@ -419,6 +419,18 @@ static void test_a_state_goes_on_where_it_was_stored(void **state)
 	health_rig_close(&rig);
 }
 
+/* The counts of a stored state may be anything: greater ones could overflow as they go on. */
+static void test_stored_counts_are_from_none_to_two_to_the_48(void **state)
+{
+	const int64_t most = INT64_C(1) << 48, good[] = {0, most}, above[] = {0, most + 1},
+		      below[] = {-1, most};
+
+	(void)state;
+	assert_true(outfeed_health_are_counts(good, ARRAY_LEN(good)));
+	assert_false(outfeed_health_are_counts(above, ARRAY_LEN(above)));
+	assert_false(outfeed_health_are_counts(below, ARRAY_LEN(below)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +452,7 @@ int main(void)
 			test_where_the_loss_falls_or_is_nothing_the_first_kernels_may_be_any),
 		cmocka_unit_test(test_replicas_have_their_own_kernels),
 		cmocka_unit_test(test_a_state_goes_on_where_it_was_stored),
+		cmocka_unit_test(test_stored_counts_are_from_none_to_two_to_the_48),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

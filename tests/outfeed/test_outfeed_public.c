@@ -302,7 +302,8 @@ static void test_rules_can_be_left_out(void **state)
 static void test_losses_and_classes_are_judged(void **state)
 {
 	struct ips_outfeed_params params = ips_outfeed_defaults();
-	const int64_t seen[] = {100000, 10}, wrong[] = {0, 9}, one[] = {100000, 0};
+	const int64_t seen[] = {100000, 10}, wrong[] = {0, 9}, few[] = {100, 1},
+		      one[] = {100000, 0};
 	struct ips_keys keys = public_step(0);
 	struct ips_outfeed *outfeed;
 	const double val_losses[] = {4, 5};
@@ -322,6 +323,9 @@ static void test_losses_and_classes_are_judged(void **state)
 	}
 	/* A class that never came is no rare one. */
 	assert_int_equal(ips_outfeed_classes(outfeed, &keys, one, NULL, 2), 0);
+	assert_int_equal(ips_outfeed_broken(outfeed, "class_imbalance"), 0);
+	/* A rare class may be, where a tenth of it is wrong. */
+	assert_int_equal(ips_outfeed_classes(outfeed, &keys, seen, few, 2), 0);
 	assert_int_equal(ips_outfeed_broken(outfeed, "class_imbalance"), 0);
 	assert_int_equal(ips_outfeed_classes(outfeed, &keys, seen, wrong, 2), 0);
 	assert_int_equal(ips_outfeed_broken(outfeed, "class_imbalance"), 1);
