@@ -460,6 +460,59 @@ static void test_a_name_that_is_no_utf8_is_a_byte_string(void **state)
 	free(data);
 }
 
+/* Open the run with @sql done to it. */
+static struct ips_report *open_after(const struct rig *rig, const char *sql)
+{
+	char path[SUPPORT_PATH_SIZE + 32];
+	struct ips_report *report;
+
+	snprintf(path, sizeof(path), "%s/changed.db", rig->folder);
+	tiny_write(path);
+	damage(path, sql);
+	assert_int_equal(report_public_open(&report, path, NULL), ST_OK);
+	return report;
+}
+
+/* CBOR stores a negative number n as -1 - n. */
+static void test_a_negative_number_is_one_in_cbor(void **state)
+{
+	const struct rig *rig = *state;
+	struct ips_report *report = open_after(rig, "UPDATE layer_rows SET stage = -7");
+	struct cbor_load_result result;
+	const cbor_item_t *stage;
+	cbor_item_t *root;
+	size_t length;
+	char *data;
+
+	assert_int_equal(popvision_debug(report, rig->path, NULL), ST_OK);
+	ips_report_close(report);
+	data = support_read_file(rig->path, &length);
+	root = cbor_load((cbor_data)data, length, &result);
+	assert_int_equal(result.error.code, CBOR_ERR_NONE);
+	stage = cbor_get(cbor_array_handle(cbor_get(root, "contexts"))[0], "stage");
+	assert_true(cbor_isa_negint(stage));
+	assert_int_equal(cbor_get_int(stage), 6);
+	cbor_decref(&root);
+	free(data);
+}
+
+/* Only tile 0 has bytes, all of them interleaved. */
+static void test_a_region_without_bytes_is_left_out(void **state)
+{
+	const struct rig *rig = *state;
+	struct ips_report *report = open_after(
+		rig, "DELETE FROM tile_memory_rows WHERE tile <> 0; UPDATE tile_memory_rows "
+		     "SET more_tiles = 0");
+	char *text;
+
+	assert_int_equal(popvision_graph(report, rig->path, NULL), ST_OK);
+	ips_report_close(report);
+	text = support_read_file(rig->path, NULL);
+	assert_contains(text, "\"byCategory\":{\"variables\":{\"interleaved\":{"
+			      "\"nonOverlapped\":{\"runs\":[[1,8],[3,0]]}}}}");
+	free(text);
+}
+
 static void test_damaged_rows_are_survived(void **state)
 {
 	const struct rig *rig = *state;
@@ -502,6 +555,14 @@ static void test_files_that_are_not_asked_for_are_left_alone(void **state)
 	file_is(execution, "older");
 	snprintf(execution, sizeof(execution), "%s/debug.cbor", rig->folder);
 	assert_true(fs_exists(execution));
+}
+
+static void test_there_are_three_files(void **state)
+{
+	(void)state;
+	assert_string_equal(popvision_file_name(0), "graph.json");
+	assert_string_equal(popvision_file_name(2), "execution.json");
+	assert_null(popvision_file_name(3));
 }
 
 static void test_a_full_disk_leaves_what_was_there(void **state)
@@ -567,7 +628,12 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_name_that_is_no_utf8_is_a_byte_string, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_a_negative_number_is_one_in_cbor, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_region_without_bytes_is_left_out, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_rows_are_survived, setup, teardown),
+		cmocka_unit_test(test_there_are_three_files),
 		cmocka_unit_test_setup_teardown(test_files_that_are_not_asked_for_are_left_alone,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_full_disk_leaves_what_was_there, setup,

@@ -59,6 +59,8 @@ static void test_facts_of_the_run_are_told(void **state)
 	assert_int_equal(info->compute, IPS_REPORT_INSTRUMENTATION_TILE);
 	assert_string_equal(ips_report_fact(sample.report, "batch_size"), "32");
 	assert_null(ips_report_fact(sample.report, "no such fact"));
+	assert_null(ips_report_fact(sample.report, NULL));
+	assert_null(ips_report_fact(NULL, "batch_size"));
 }
 
 /* What the facts say of an ipu2, four of them in two replicas. */
@@ -428,6 +430,7 @@ static void test_an_empty_recording_has_nothing(void **state)
 	report_sample_write_empty(path);
 	assert_int_equal(ips_report_open(&report, path, NULL, 0), 0);
 	assert_int_equal(ips_report_target(report)->type, IPS_REPORT_TARGET_UNKNOWN);
+	assert_true(ips_report_target(report)->num_ipus == IPS_NULL);
 	assert_true(ips_report_target(report)->total_memory == IPS_NULL);
 	assert_true(isnan(ips_report_target(report)->clock_frequency));
 	assert_int_equal(ips_report_graph(report)->num_programs, 0);

@@ -353,6 +353,91 @@ static void test_an_unknown_region_is_not_interleaved(void **state)
 	ips_report_close(report);
 }
 
+/* The sound file with @sql done to it, and nothing walked yet. */
+static struct ips_report *open_after(const struct sample *sample, const char *sql)
+{
+	struct ips_report *report;
+
+	support_write_file(sample->path, sample->bytes, sample->length);
+	change(sample->path, sql);
+	assert_int_equal(ips_report_open(&report, sample->path, NULL, 0), 0);
+	return report;
+}
+
+/* No IPUs, or fewer than none, are a number that nobody knows. */
+static void test_a_number_that_is_not_above_0_is_unknown(void **state)
+{
+	struct ips_report *report =
+		open_after(*state, "UPDATE meta_facts SET value = '0' WHERE key = 'ipus';"
+				   "UPDATE meta_facts SET value = '-2' WHERE key = 'replicas'");
+
+	assert_true(ips_report_target(report)->num_ipus == IPS_NULL);
+	assert_true(ips_report_target(report)->num_replicas == IPS_NULL);
+	assert_true(ips_report_target(report)->num_tiles == IPS_NULL);
+	ips_report_close(report);
+}
+
+/* The rows tell the capacity of the tiles 3 and 4; the other 1,470 of the IPU have any. */
+static void test_the_capacity_of_an_ipu_is_unknown_with_that_of_a_tile(void **state)
+{
+	struct ips_report *report =
+		open_after(*state, "DELETE FROM meta_facts WHERE key = 'bytes_per_tile'");
+
+	assert_int_equal(ips_report_tile_memory(report, 0, 4)->capacity, 638976);
+	assert_true(ips_report_tile_memory(report, 0, 5)->capacity == IPS_NULL);
+	assert_true(ips_report_ipu_memory(report, 0)->capacity == IPS_NULL);
+	assert_true(ips_report_ipu_memory(report, IPS_NULL)->capacity == IPS_NULL);
+	ips_report_close(report);
+}
+
+/* 300 categories of a byte each on tile 0: the report has the first 256 of them. */
+static void test_categories_that_are_too_many_are_left_out(void **state)
+{
+	struct ips_report *report = open_after(
+		*state,
+		"WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE "
+		"i < 1299) INSERT INTO strings (string_id, value) SELECT i, 'c' || i FROM n;"
+		"INSERT INTO tile_memory_rows (ipu, tile, category_id, bytes) "
+		"SELECT 0, 0, string_id, 1 FROM strings WHERE string_id >= 1000");
+	const struct ips_report_memory *tile = ips_report_tile_memory(report, 0, 0);
+
+	assert_non_null(tile);
+	assert_int_equal(tile->num_categories, 256);
+	assert_string_equal(tile->categories[255].name, "c1255");
+	assert_int_equal(tile->total_excluding_gaps, 256);
+	ips_report_close(report);
+}
+
+static void test_of_equal_peaks_the_first_is_told(void **state)
+{
+	struct ips_report *report = open_after(
+		*state,
+		"UPDATE liveness_rows SET always_live_bytes = 5, not_always_live_bytes = 7");
+
+	assert_int_equal(ips_report_liveness_peak(report, IPS_NULL)->program_step, 0);
+	assert_int_equal(ips_report_liveness_peak(report, 0)->program_step, 0);
+	ips_report_close(report);
+}
+
+/* On the track of the first span, the next one is no longer within it. */
+static void test_a_span_as_deep_as_another_is_no_child(void **state)
+{
+	struct ips_report *report = open_after(*state, "UPDATE span_rows SET depth = 0");
+	struct ips_report_span_filter filter = ips_report_span_filter_all();
+	struct ips_report_spans *spans, *children;
+
+	filter.track = 0;
+	assert_int_equal(ips_report_spans_open(report, &spans, &filter, NULL, 0), 0);
+	assert_int_equal(ips_report_span_children(report, &children,
+						  ips_report_spans_next(spans)->span_id, NULL, 0),
+			 0);
+	assert_non_null(ips_report_spans_next(spans));
+	assert_null(ips_report_spans_next(children));
+	assert_int_equal(ips_report_spans_close(children), 0);
+	assert_int_equal(ips_report_spans_close(spans), 0);
+	ips_report_close(report);
+}
+
 /* A view that is missing is that of this version; without a table the rest is told all the same. */
 static void test_what_is_missing_is_an_error_of_its_list_alone(void **state)
 {
@@ -445,6 +530,11 @@ int main(void)
 		cmocka_unit_test(test_what_has_no_answer_is_an_error),
 		cmocka_unit_test(test_tables_of_nothing_but_null_are_survived),
 		cmocka_unit_test(test_an_unknown_region_is_not_interleaved),
+		cmocka_unit_test(test_a_number_that_is_not_above_0_is_unknown),
+		cmocka_unit_test(test_the_capacity_of_an_ipu_is_unknown_with_that_of_a_tile),
+		cmocka_unit_test(test_categories_that_are_too_many_are_left_out),
+		cmocka_unit_test(test_of_equal_peaks_the_first_is_told),
+		cmocka_unit_test(test_a_span_as_deep_as_another_is_no_child),
 		cmocka_unit_test(test_what_is_missing_is_an_error_of_its_list_alone),
 		cmocka_unit_test(test_flipped_bytes_are_survived),
 		cmocka_unit_test(test_short_memory_is_told),
