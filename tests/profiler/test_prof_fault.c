@@ -552,6 +552,40 @@ static void test_repair_that_fails_names_the_file(void **state)
 	assert_memory_equal(err.text, start, strlen(start));
 }
 
+/* Record two calls of the keys @first and @second, spans 1 and 2, and what key 5 launched. */
+static void record_launch(const struct prof_place *place, int64_t first, int64_t second)
+{
+	const struct ips_call calls[] = {{.launch_key = first}, {.launch_key = second}};
+	const struct ips_kernel kernel = {.device = "GPU 0", .kind = "compute", .launch_key = 5};
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *track = ips_track_open(recording, "worker", NULL);
+
+	IPS_SITE(a, "c", "a");
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		ips_span_at(track, &a, (int64_t)(10 * i), 5);
+		ips_span_row(track, IPS_TABLE_call, &calls[i]);
+	}
+	ips_span_at(track, &a, 20, 5);
+	ips_span_row(track, IPS_TABLE_kernel, &kernel);
+	prof_stop(recording);
+}
+
+/* Return the launch that a repair finds after @change. */
+static int64_t launch_after(const struct prof_place *place, const char *change)
+{
+	char sql[256];
+	bool done;
+
+	snprintf(sql, sizeof(sql),
+		 "%s; DELETE FROM launch_rows;"
+		 "DELETE FROM meta_facts WHERE key IN ('state', 'pid')",
+		 change);
+	prof_change(place->path, sql);
+	assert_int_equal(prof_repair(place->path, &done, NULL), ST_OK);
+	assert_true(done);
+	return prof_ask(place->path, "SELECT launch_span_id FROM launch_rows");
+}
+
 /* A damaged file may have spans of any number. The calls' keys share a place as they are linked. */
 static void test_repair_ends_where_spans_have_the_farthest_numbers(void **state)
 {
@@ -564,34 +598,23 @@ static void test_repair_ends_where_spans_have_the_farthest_numbers(void **state)
 		{"UPDATE call_rows SET span_id = -0x7fffffffffffffff WHERE span_id = 1",
 		 -INT64_MAX},
 	};
-	const struct ips_call calls[] = {{.launch_key = 5}, {.launch_key = 9}};
-	const struct ips_kernel kernel = {.device = "GPU 0", .kind = "compute", .launch_key = 5};
-	struct prof_place *place = *state;
-	struct ips_recording *recording = prof_start(place, NULL);
-	struct ips_track *track = ips_track_open(recording, "worker", NULL);
-	bool done;
+	const struct prof_place *place = *state;
 
-	IPS_SITE(a, "c", "a");
-	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-		ips_span_at(track, &a, (int64_t)(10 * i), 5);
-		ips_span_row(track, IPS_TABLE_call, &calls[i]);
-	}
-	ips_span_at(track, &a, 20, 5);
-	ips_span_row(track, IPS_TABLE_kernel, &kernel);
-	prof_stop(recording);
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char sql[256];
+	record_launch(place, 5, 9);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(launch_after(place, cases[i].change), cases[i].launch);
+}
 
-		snprintf(sql, sizeof(sql),
-			 "%s; DELETE FROM launch_rows;"
-			 "DELETE FROM meta_facts WHERE key IN ('state', 'pid')",
-			 cases[i].change);
-		prof_change(place->path, sql);
-		assert_int_equal(prof_repair(place->path, &done, NULL), ST_OK);
-		assert_true(done);
-		assert_int_equal(prof_ask(place->path, "SELECT launch_span_id FROM launch_rows"),
-				 cases[i].launch);
-	}
+/* The second call, a million spans after the first, is one that the kernel could be of, too. */
+static void test_of_calls_with_one_key_the_first_counts_however_far_away(void **state)
+{
+	const struct prof_place *place = *state;
+
+	record_launch(place, 5, 5);
+	assert_int_equal(launch_after(place,
+				      "UPDATE call_rows SET span_id = 1000000 WHERE span_id = 2;"
+				      "UPDATE kernel_rows SET span_id = 1000001"),
+			 1);
 }
 
 int main(void)
@@ -612,6 +635,7 @@ int main(void)
 		CASE(test_repair_builds_the_indexes_that_a_complete_file_lacks),
 		CASE(test_repair_that_fails_names_the_file),
 		CASE(test_repair_ends_where_spans_have_the_farthest_numbers),
+		CASE(test_of_calls_with_one_key_the_first_counts_however_far_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
