@@ -177,6 +177,27 @@ static void test_each_kind_of_event_reaches_the_file_alone(void **state)
 	prof_stop(recording);
 }
 
+/* The end of a short span waits alone only by chance, so this test asks the lane itself. */
+static void test_a_row_of_any_kind_is_one_to_flush(void **state)
+{
+	static struct prof_lane lane;
+	size_t *const counts[] = {&lane.spans.count,    &lane.ends.count,   &lane.longs.count,
+				  &lane.args.count,     &lane.flows.count,  &lane.abouts.count,
+				  &lane.instants.count, &lane.samples.count};
+
+	(void)state;
+	assert_true(prof__lane_waits(&lane)); /* its track is not written yet */
+	lane.known = true;
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		assert_false(prof__lane_waits(&lane));
+		*counts[i] = 1;
+		assert_true(prof__lane_waits(&lane));
+		*counts[i] = 0;
+	}
+	lane.ring.dropped = 1;
+	assert_true(prof__lane_waits(&lane));
+}
+
 static void test_instants_and_counters(void **state)
 {
 	struct prof_place *place = *state;
@@ -979,6 +1000,7 @@ int main(void)
 		CASE(test_events_belong_to_the_innermost_open_span),
 		CASE(test_a_flow_without_another_side_is_not_lost),
 		CASE(test_each_kind_of_event_reaches_the_file_alone),
+		cmocka_unit_test(test_a_row_of_any_kind_is_one_to_flush),
 		CASE(test_instants_and_counters),
 		CASE(test_memory_of_the_process_is_sampled),
 		CASE(test_memory_is_sampled_again_after_a_while),
