@@ -656,6 +656,51 @@ static void test_a_forked_child_writes_nothing(void **state)
 	prof_check_file(place->path);
 }
 
+static void *kept_text;
+static bool text_released;
+
+static void *remember_text(void *old, size_t size)
+{
+	kept_text = realloc(old, size);
+	return kept_text;
+}
+
+static void release(void *p)
+{
+	text_released |= p && p == kept_text;
+	free(p);
+}
+
+/* In a child no thread takes a long text out of its ring. */
+static void test_a_text_that_nobody_wrote_is_released(void **state)
+{
+	static const struct mem_functions remembering = {remember_text, aligned_alloc, release},
+					  releasing = {realloc, aligned_alloc, release};
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *track = ips_track_open(recording, "worker", NULL);
+	char text[1000] = "";
+	int status;
+	pid_t child;
+	IPS_SITE(a, "c", "a");
+
+	memset(text, 'x', sizeof(text) - 1);
+	ips_recording_flush(recording);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		ips_span_begin(track, &a);
+		mem_set_functions(&remembering);
+		ips_span_arg_long_text(track, "text", text);
+		mem_set_functions(&releasing);
+		ips_recording_close(recording, NULL, 0);
+		_exit(kept_text && text_released ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	prof_stop(recording);
+}
+
 static void record_some(struct ips_recording *recording)
 {
 	struct ips_track *track = ips_track_open(recording, "worker", NULL);
@@ -1015,6 +1060,7 @@ int main(void)
 		CASE(test_a_full_row_queue_waits_and_loses_nothing),
 		CASE(test_null_recordings_and_tracks_do_nothing),
 		CASE(test_a_forked_child_writes_nothing),
+		CASE(test_a_text_that_nobody_wrote_is_released),
 		CASE(test_the_same_program_gets_the_same_ids_also_side_by_side),
 		CASE(test_commits_tell_what_is_in_the_file),
 		CASE(test_the_last_overhead_row_tells_what_the_last_commit_cost),
