@@ -123,6 +123,27 @@ static void test_events_belong_to_the_innermost_open_span(void **state)
 	assert_int_equal(prof_ask(place->path, "SELECT sum(dropped) FROM overhead"), 3);
 }
 
+/* Also where the first ones are in the file already. */
+static void test_of_arguments_given_twice_the_later_counts(void **state)
+{
+	static const char *const names[] = {"a", "b", "c"};
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *track = ips_track_open(recording, "worker", NULL);
+	IPS_SITE(a, "c", "a");
+
+	ips_span_begin(track, &a);
+	for (int i = 0; i < 3; i++)
+		ips_span_arg_int(track, names[i], i);
+	ips_recording_flush(recording);
+	for (int i = 1; i < 3; i++)
+		ips_span_arg_int(track, names[i], 10 * i);
+	ips_span_end(track);
+	prof_stop(recording);
+	assert_answer(place->path, "SELECT name, value FROM span_args ORDER BY name",
+		      "a|0\nb|10\nc|20\n");
+}
+
 /* However many wait, nothing is lost of a flow whose other side never comes; where it comes after
  * its first was forgotten, an arrow is. */
 static void test_a_flow_without_another_side_is_not_lost(void **state)
@@ -1043,6 +1064,7 @@ int main(void)
 		CASE(test_spans_nest),
 		CASE(test_open_spans_are_seen_and_closed_later),
 		CASE(test_events_belong_to_the_innermost_open_span),
+		CASE(test_of_arguments_given_twice_the_later_counts),
 		CASE(test_a_flow_without_another_side_is_not_lost),
 		CASE(test_each_kind_of_event_reaches_the_file_alone),
 		cmocka_unit_test(test_a_row_of_any_kind_is_one_to_flush),
