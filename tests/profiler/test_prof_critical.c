@@ -200,6 +200,42 @@ static void test_a_stream_that_waits_for_an_event(void **state)
 			   "400|sync|cudaDeviceSynchronize|0\n410|host|work|590\n");
 }
 
+/* The second step is as the first, a microsecond later: what the first one ended with is nothing to
+ * it. Each step has a path of its own. */
+static void test_steps_have_paths_of_their_own(void **state)
+{
+	struct prof_place *place = *state;
+	struct machine m;
+	IPS_SITE(step, "nvtx", "step");
+	IPS_SITE(work, "nvtx", "work");
+
+	m.recording = prof_start(place, NULL);
+	m.thread = ips_track_open(m.recording, "thread", NULL);
+	m.streams[0] = ips_track_open(m.recording, "GPU 0 stream 7", NULL);
+	for (int64_t i = 0, at = 0; i < 2; i++, at += 1000) {
+		struct ips_keys keys = IPS_KEYS_NULL;
+
+		keys.step = i;
+		ips_track_set_keys(m.thread, &keys);
+		ips_span_at(m.thread, &step, at, 900);
+		ips_span_row(m.thread, IPS_TABLE_range, &(struct ips_range){"step", NULL});
+		ips_span_at(m.thread, &work, at, 900);
+		call(&m, &launch, at + 100, at + 120, 2 * i + 1);
+		kernel(&m, 0, &quick, at + 200, at + 500, 2 * i + 1);
+		call(&m, &wait_all, at + 300, at + 520, 2 * i + 2);
+	}
+	prof_stop(m.recording);
+	assert_answer(place->path,
+		      "SELECT step, start_ns, kind, name, dur_ns FROM critical_path "
+		      "ORDER BY step, position",
+		      "0|0|host|work|100\n0|100|launch|cudaLaunchKernel|100\n"
+		      "0|200|compute|quick|300\n0|500|sync|cudaDeviceSynchronize|0\n"
+		      "0|520|host|work|380\n"
+		      "1|1000|host|work|100\n1|1100|launch|cudaLaunchKernel|100\n"
+		      "1|1200|compute|quick|300\n1|1500|sync|cudaDeviceSynchronize|0\n"
+		      "1|1520|host|work|380\n");
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, prof_place_setup, prof_place_teardown)
 
 int main(void)
@@ -212,6 +248,7 @@ int main(void)
 		CASE(test_an_event_before_all_kernels_of_its_stream),
 		CASE(test_an_event_of_a_stream_that_is_nowhere),
 		CASE(test_a_stream_that_waits_for_an_event),
+		CASE(test_steps_have_paths_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
