@@ -195,6 +195,40 @@ static void test_a_word_can_be_given_back(void **state)
 	assert_string_equal(argument.value, "run.json");
 }
 
+static void test_no_word_behind_the_last_is_a_value(void **state)
+{
+	char *argv[] = {(char[]){"x"}, (char[]){"--output"}, (char[]){"not counted"}};
+	struct cli_argument argument;
+	struct cli_walk at;
+	struct err err;
+	bool more;
+
+	(void)state;
+	cli_begin(&at, &command, 2, argv, false);
+	assert_int_equal(cli_next(&at, &argument, &more, &err), ST_INVALID);
+	assert_string_equal(err.text, "--output needs a value: FILE");
+}
+
+/* An empty table makes a list that is only a blank. Here blanks stand before it, too. */
+static void test_a_list_of_no_words_is_empty(void **state)
+{
+	static const char blanks[] = "   ";
+	static const struct cli_option none = {
+		.name = "--none", .argument = "NAME", .choices = blanks + 2, .help = "None."};
+	static const struct cli_command without = {
+		.name = "x", .options = &none, .option_count = 1};
+	char *argv[] = {(char[]){"x"}, (char[]){"--none=a"}, NULL};
+	struct cli_argument argument;
+	struct cli_walk at;
+	struct err err;
+	bool more;
+
+	(void)state;
+	cli_begin(&at, &without, 2, argv, false);
+	assert_int_equal(cli_next(&at, &argument, &more, &err), ST_INVALID);
+	assert_string_equal(err.text, "--none: unknown NAME \"a\" (one of: )");
+}
+
 /* ---- what is printed ------------------------------------------------------------------------- */
 
 /*
@@ -300,6 +334,8 @@ static void test_bash_completion_works(void **state)
 	(void)state;
 	assert_string_equal(text, same);
 	assert_contains(text, "complete -o filenames -F _ipu_test ipu-test\n");
+	assert_contains(text, "\t--output|-o)\n\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n");
+	assert_contains(text, "\t--an-option-with-a-very-long-name)\n\t\treturn\n");
 	if (!support_has_program("bash"))
 		skip();
 	keep(dir, path, text);
@@ -753,6 +789,8 @@ int main(void)
 		cmocka_unit_test(test_mistakes_are_explained),
 		cmocka_unit_test(test_an_endless_open_name_is_refused),
 		cmocka_unit_test(test_a_word_can_be_given_back),
+		cmocka_unit_test(test_no_word_behind_the_last_is_a_value),
+		cmocka_unit_test(test_a_list_of_no_words_is_empty),
 		cmocka_unit_test(test_help_is_tidy),
 		cmocka_unit_test(test_version_is_one_line),
 		cmocka_unit_test(test_standard_looks_only_at_options),

@@ -5,6 +5,7 @@
  */
 #include "common/elementary.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +105,7 @@ static void test_exact_values_are_exact(void **state)
 	for (int k = -20; k <= 20; k++) {
 		assert_true(elementary_cos_pi(k) == (k % 2 ? -1.0 : 1.0));
 		assert_true(elementary_cos_pi(k + 0.5) == 0.0);
+		assert_false(signbit(elementary_cos_pi(k + 0.5)));
 	}
 	assert_true(elementary_cos_pi(0x1.8p60) == 1.0);
 }
@@ -114,6 +116,7 @@ static void test_limits_and_what_is_no_number(void **state)
 
 	(void)state;
 	assert_true(elementary_log(inf) == inf && elementary_log(0.0) == -inf);
+	assert_true(fabs(elementary_log(DBL_MAX) - 709.782712893384) < 1e-12); /* 1024 log 2 */
 	assert_true(isnan(elementary_log(-1e-300)) && isnan(elementary_log(nan_)));
 	assert_true(elementary_log1p(inf) == inf && elementary_log1p(-1.0) == -inf);
 	assert_true(isnan(elementary_log1p(-1.5)) && isnan(elementary_log1p(nan_)));

@@ -255,6 +255,11 @@ static void test_paths_lead_to_the_value(void **state)
 	assert_string_equal(path, "model.lay");
 	json_path(&name, path, 1);
 	assert_string_equal(path, "");
+	assert_true(json_item(&flags, 1, &flag));
+	memset(path, 'z', sizeof(path));
+	json_path(&flag, path, 8);
+	assert_string_equal(path, "flags[\"");
+	assert_int_equal(path[8], 'z'); /* of the caller */
 	cJSON_Delete(node);
 }
 

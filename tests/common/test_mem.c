@@ -110,6 +110,18 @@ static void test_failed_grow_changes_nothing(void **state)
 	mem_free(items);
 }
 
+/* The kernel tells the machine's memory in KiB. No more than that can be available. */
+static void test_no_more_memory_is_available_than_there_is(void **state)
+{
+	char *text = support_read_file("/proc/meminfo", NULL), *total;
+
+	(void)state;
+	total = text ? strstr(text, "MemTotal:") : NULL;
+	if (total && strstr(text, "MemAvailable:"))
+		assert_in_range(mem_available(), 1, 1024 * strtoll(total + 9, NULL, 10));
+	free(text);
+}
+
 static unsigned released;
 
 static void count_release(void *p)
@@ -142,6 +154,7 @@ int main(void)
 		cmocka_unit_test(test_texts_are_copied_and_printed),
 		cmocka_unit_test(test_grow_keeps_the_items),
 		cmocka_unit_test(test_failed_grow_changes_nothing),
+		cmocka_unit_test(test_no_more_memory_is_available_than_there_is),
 		cmocka_unit_test(test_functions_can_be_replaced_and_brought_back),
 	};
 

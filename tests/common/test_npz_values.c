@@ -32,6 +32,9 @@ static void test_values_are_in_the_file_as_they_are(void **state)
 	assert_int_equal(npz_writer_close(&writer, status), ST_OK);
 	file = support_read_file(path, &length);
 	assert_non_null(memmem(file, length, values, sizeof(values)));
+	/* Both headers say that a reader of version 2.0 is enough: 4.5 is for great sizes. */
+	assert_memory_equal(file, "PK\3\4\24\0", 6);
+	assert_non_null(memmem(file, length, "PK\1\2\24\0\24\0", 8));
 	free(file);
 	support_tempdir_remove(folder);
 }

@@ -306,6 +306,26 @@ static void test_a_real_has_a_point_in_any_locale(void **state)
 	setlocale(LC_NUMERIC, "C");
 }
 
+/* A tab, an escape, DEL, a C1 control and a mark of direction, of which no two are alike. */
+static void test_hidden_characters_are_shown_but_those_that_are_kept(void **state)
+{
+	static const struct {
+		const char *kept, *shown;
+	} rows[] = {
+		{"", "a?b?c?d?e?"},
+		{"\t", "a\tb?c?d?e?"},
+		{"\033\177", "a?b\033c\177d?e?"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[] = "a\tb\033c\177d\302\205e\342\200\256";
+
+		text[utf8_show(text, strlen(text), rows[i].kept)] = '\0';
+		assert_string_equal(text, rows[i].shown);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_whole_numbers),
 		cmocka_unit_test(test_reals),
 		cmocka_unit_test(test_a_real_has_a_point_in_any_locale),
+		cmocka_unit_test(test_hidden_characters_are_shown_but_those_that_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
