@@ -23,14 +23,17 @@
 	"ORDER BY rowid"
 
 /* Find out whether the file's tables and views are defined word for word as in @schema, in the same
- * order. Return SQLite's result. */
-static int is_current(sqlite3 *file, const char *schema, bool *current)
+ * order. Return SQLite's result. Every database that is opened is asked, so nothing looks for the
+ * schema's end again and again, as strstr() does under the sanitizers. */
+static int is_current(sqlite3 *file, const struct str *schema, bool *current)
 {
+	static const char create[] = "CREATE ";
+	const char *at = schema->text, *end = at + schema->length;
 	sqlite3_stmt *rows;
-	const char *at = schema;
 	int left = 0, code;
 
-	for (const char *next = schema; (next = strstr(next, "CREATE ")); next++)
+	for (const char *next = at;
+	     (next = memmem(next, (size_t)(end - next), create, sizeof(create) - 1)); next++)
 		left += str_starts_with(next, "CREATE TABLE ") ||
 			str_starts_with(next, "CREATE VIEW ");
 	code = sqlite3_prepare_v2(file, DEFINED, -1, &rows, NULL);
@@ -39,7 +42,7 @@ static int is_current(sqlite3 *file, const char *schema, bool *current)
 	while (at && sqlite3_step(rows) == SQLITE_ROW) {
 		const char *sql = (const char *)sqlite3_column_text(rows, 1);
 
-		at = sql ? strstr(at, sql) : NULL;
+		at = sql ? memmem(at, (size_t)(end - at), sql, strlen(sql)) : NULL;
 		left--;
 	}
 	*current = at && left == 0;
@@ -170,7 +173,7 @@ enum status prof__older_find(struct prof_db *db, struct err *err)
 	int code;
 
 	prof_schema_text(&schema);
-	code = schema.failed ? SQLITE_NOMEM : is_current(db->handle, str_peek(&schema), &current);
+	code = schema.failed ? SQLITE_NOMEM : is_current(db->handle, &schema, &current);
 	if (code == SQLITE_OK && !current) {
 		code = sqlite3_open(":memory:", &own);
 		if (code == SQLITE_OK)
