@@ -360,18 +360,31 @@ static void try_field(struct search *search, const struct conv_cut *cut,
 	*search->best = (struct conv_choice){*search->form, *search->way, *cut, *field, cost};
 }
 
+/* Return the finest field that leaves tiles for @others parts each, or -1. */
+static int finest_field(const struct fields *fields, double others, double tiles)
+{
+	int least = -1, most = fields->count - 1;
+
+	while (least < most) {
+		const int at = least + (most - least + 1) / 2;
+
+		if (fields->field[at].parts * others > tiles)
+			most = at - 1;
+		else
+			least = at;
+	}
+	return least;
+}
+
 /* Try all fields from the finest, until no coarser one can be faster, or small enough. */
 static void try_fields(struct search *search, const struct conv_cut *cut)
 {
 	double others = (double)(cut->groups * cut->in * cut->out * cut->kernel);
 	double tiles = (double)search->target->tiles;
-	int at = search->fields.count - 1;
 	struct conv_cut once = *cut;
 	bool tried = false;
 
-	while (at >= 0 && search->fields.field[at].parts * others > tiles)
-		at--;
-	for (; at >= 0; at--) {
+	for (int at = finest_field(&search->fields, others, tiles); at >= 0; at--) {
 		const struct conv_field *field = &search->fields.field[at];
 
 		if (search->fits &&
