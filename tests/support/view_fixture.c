@@ -11,6 +11,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "support/support.h"
 
 #define UPDATES      24
 #define BATCHES      4
@@ -247,12 +250,56 @@ struct ips_recording *view_fixture_record(const char *path, const char *command)
 	return ips_recording_open(&recording, path, &params, NULL, 0) == 0 ? recording : NULL;
 }
 
-bool view_fixture_write(const char *path, int updates)
+/* ---- made once ------------------------------------------------------------------------------- */
+
+#define KEPT_MOST        8
+#define KEPT_PARAMS_MOST 64
+
+/* What was written, until the process ends. */
+static struct kept {
+	view_fixture_make *write;
+	unsigned char params[KEPT_PARAMS_MOST];
+	size_t size;
+	char *bytes;
+	size_t length;
+} kept[KEPT_MOST];
+
+static size_t kept_count;
+
+bool view_fixture_once(const char *path, view_fixture_make *write, const void *params, size_t size)
 {
+	for (size_t i = 0; i < kept_count; i++) {
+		if (kept[i].write == write && kept[i].size == size &&
+		    memcmp(kept[i].params, params, size) == 0) {
+			support_write_file(path, kept[i].bytes, kept[i].length);
+			return true;
+		}
+	}
+	if (!write(path, params))
+		return false;
+	if (kept_count < KEPT_MOST && size <= KEPT_PARAMS_MOST) {
+		struct kept *now = &kept[kept_count++];
+
+		now->write = write;
+		memcpy(now->params, params, size);
+		now->size = size;
+		now->bytes = support_read_file(path, &now->length);
+	}
+	return true;
+}
+
+static bool write_usual(const char *path, const void *params)
+{
+	const int updates = *(const int *)params;
 	struct fixture f = {.recording = view_fixture_record(path, "view_fixture")};
 
 	if (!f.recording)
 		return false;
 	fixture_fill(&f, updates > 0 ? updates : UPDATES);
 	return ips_recording_close(f.recording, NULL, 0) == 0;
+}
+
+bool view_fixture_write(const char *path, int updates)
+{
+	return view_fixture_once(path, write_usual, &updates, sizeof(updates));
 }

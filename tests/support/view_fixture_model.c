@@ -161,8 +161,9 @@ static void model_programs(struct ips_recording *r, bool changed)
 			      NULL, IPS_NULL, stages[stage]);
 }
 
-bool view_fixture_model_write(const char *path, bool changed)
+static bool write_model(const char *path, const void *params)
 {
+	const bool changed = *(const bool *)params;
 	const struct ips_device_trace trace = {.trace_id = 0, .clock_hz = 1e9, .name = "train"};
 	struct ips_recording *r = view_fixture_record(path, "view_fixture_model");
 
@@ -182,6 +183,11 @@ bool view_fixture_model_write(const char *path, bool changed)
 		r, &(struct ips_execution){
 			   .mode = IPS_TRAIN, .epoch = 1, .steps = 12, .updates = 3, .traced = 1});
 	return ips_recording_close(r, NULL, 0) == 0;
+}
+
+bool view_fixture_model_write(const char *path, bool changed)
+{
+	return view_fixture_once(path, write_model, &changed, sizeof(changed));
 }
 
 bool view_fixture_programs_write(const char *path, int wide, int deep)

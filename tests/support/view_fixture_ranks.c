@@ -69,8 +69,9 @@ static bool write_rank(const char *path, int rank, const struct view_fixture_ran
 	return ips_recording_close(recording, NULL, 0) == 0;
 }
 
-bool view_fixture_ranks_write(const char *path, const struct view_fixture_ranks *params)
+static bool write_merged(const char *path, const void *of)
 {
+	const struct view_fixture_ranks *params = of;
 	const struct prof_merge_params how = {.align = PROF_MERGE_ALIGN_NONE};
 	const size_t count = (size_t)params->ranks;
 	char(*names)[FS_PATH_SIZE] = mem_calloc(count, sizeof(*names));
@@ -89,4 +90,9 @@ bool view_fixture_ranks_write(const char *path, const struct view_fixture_ranks 
 	mem_free(sources);
 	mem_free(names);
 	return done;
+}
+
+bool view_fixture_ranks_write(const char *path, const struct view_fixture_ranks *params)
+{
+	return view_fixture_once(path, write_merged, params, sizeof(*params));
 }

@@ -202,8 +202,9 @@ static void add_tensors(struct ips_recording *recording, const char *suffix)
 	}
 }
 
-bool view_fixture_tensors_write(const char *path, const struct view_fixture_tensors *params)
+static bool write_tensors(const char *path, const void *of)
 {
+	const struct view_fixture_tensors *params = of;
 	struct ips_recording *recording = view_fixture_record(path, "view_fixture_tensors");
 
 	if (!recording)
@@ -215,4 +216,11 @@ bool view_fixture_tensors_write(const char *path, const struct view_fixture_tens
 	if (params->hits > 0)
 		add_origin(recording);
 	return ips_recording_close(recording, NULL, 0) == 0;
+}
+
+bool view_fixture_tensors_write(const char *path, const struct view_fixture_tensors *params)
+{
+	if (params->shape || params->suffix)
+		return write_tensors(path, params);
+	return view_fixture_once(path, write_tensors, params, sizeof(*params));
 }
