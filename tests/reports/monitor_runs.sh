@@ -4,7 +4,7 @@
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
 cd "$work"
-export XDG_RUNTIME_DIR=$work/runtime XDG_CACHE_HOME=$work/cache LC_ALL=C
+export XDG_RUNTIME_DIR=$work/runtime XDG_CACHE_HOME=${XDG_CACHE_HOME:-$work/cache} LC_ALL=C
 mkdir -m 700 runtime
 pids=()
 tmux_=(tmux -L "ipumonitor$$" -f /dev/null)

@@ -16,6 +16,7 @@
 
 static char folder[SUPPORT_PATH_SIZE];
 static char path[SUPPORT_PATH_SIZE + 32];
+static struct prof_db *opened; /* what conditions are tried on, one after the other */
 
 static int setup(void **state)
 {
@@ -23,12 +24,13 @@ static int setup(void **state)
 	support_tempdir(folder);
 	snprintf(path, sizeof(path), "%s/run.db", folder);
 	report_sample_write(path);
-	return 0;
+	return prof_db_open(&opened, path, NULL) == ST_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
+	prof_db_close(opened);
 	support_tempdir_remove(folder);
 	return 0;
 }
@@ -271,14 +273,9 @@ static enum status select_where(struct report_table *out, const char *name, cons
 	char sql[64];
 	const struct report_source source = {.name = name, .sql = sql};
 	const struct report_choice choice = {.where = {where}, .where_count = 1};
-	struct prof_db *db;
-	enum status status;
 
 	snprintf(sql, sizeof(sql), "SELECT * FROM %s", name);
-	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
-	status = report_select_table(out, &source, &choice, db, false, 0, err);
-	prof_db_close(db);
-	return status;
+	return report_select_table(out, &source, &choice, opened, false, 0, err);
 }
 
 static void test_conditions_of_before_are_shown_as_sql(void **state)
@@ -529,18 +526,15 @@ static void test_random_conditions_do_no_harm(void **state)
 			str_add(&where, pieces[(size_t)rand_r(&seed) % ARRAY_LEN(pieces)]);
 		choice.where[0] = str_peek(&where);
 		if (select_where(&table, "layers", choice.where[0], &err) == ST_OK) {
-			struct prof_db *db;
 			struct report_table again;
 			char *sql = rendered("view:layers", &choice);
 
 			/* What --sql prints finds the same. */
 			passed++;
-			assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
-			if (report_table_query(&again, db, "q", sql, 0, NULL) != ST_OK)
+			if (report_table_query(&again, opened, "q", sql, 0, NULL) != ST_OK)
 				fail_msg("not SQL: %s", sql);
 			assert_int_equal(again.row_count, table.row_count);
 			report_table_free(&again);
-			prof_db_close(db);
 			free(sql);
 			report_table_free(&table);
 		} else {
