@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "profiler/prof_db.h"
 #include "reports/diff/report_diff.h"
+#include "reports/import/report_import.h"
 
 static char folder[SUPPORT_PATH_SIZE];
 static char paths[2][SUPPORT_PATH_SIZE + 32];
@@ -230,6 +231,46 @@ static void test_the_line_at_the_top(void **state)
 	assert_glance("trace 10.0 % faster");
 }
 
+#define KERNEL(name)                                                                               \
+	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name                                        \
+	"\",\"ts\":1,\"dur\":2,\"args\":{\"device\":0,\"stream\":7}},"
+
+/* The runs become traces of these kernels, each of which takes as long. */
+static void assert_kernels(const char *source, const char *target, const char *expected)
+{
+	const char *const kernels[] = {source, target};
+	char json[SUPPORT_PATH_SIZE + 32], trace[512];
+
+	snprintf(json, sizeof(json), "%s/trace.json", folder);
+	for (int i = 0; i < 2; i++) {
+		const struct report_import_params params = {
+			.trace = json, .output = paths[i], .force = true};
+		struct report_import_counts counts;
+		struct err err = {0};
+
+		snprintf(trace, sizeof(trace), "[%s{}]", kernels[i]);
+		support_write_file(json, trace, strlen(trace));
+		if (report_import(&params, &counts, &err) != ST_OK)
+			fail_msg("%s", err.text);
+	}
+	assert_glance(expected);
+}
+
+static void test_kernels_that_come_and_go_are_counted(void **state)
+{
+	(void)state;
+	assert_kernels(KERNEL("gemm"), KERNEL("gemm") KERNEL("void add<int>(int*)"),
+		       "add is new, trace as fast");
+	assert_kernels(KERNEL("gemm"), KERNEL("gemm") KERNEL("add") KERNEL("relu"),
+		       "2 kernels are new, trace as fast");
+	assert_kernels(KERNEL("gemm") KERNEL("add"), KERNEL("gemm"),
+		       "1 kernel is gone, trace as fast");
+	assert_kernels(KERNEL("gemm") KERNEL("add"), KERNEL("fused"),
+		       "fused replaces 2 kernels, trace as fast");
+	assert_kernels(KERNEL("gemm"), KERNEL("a") KERNEL("b"),
+		       "2 kernels replace 1, trace as fast");
+}
+
 static void assert_verdict(const struct report_diff *diff, const char *section, const char *key,
 			   const char *expected)
 {
@@ -397,6 +438,7 @@ int main(void)
 		EACH(test_keys_of_several_rows_pair_in_their_order),
 		EACH(test_captures_of_different_types_compare_by_value),
 		EACH(test_the_line_at_the_top),
+		EACH(test_kernels_that_come_and_go_are_counted),
 		EACH(test_each_row_has_a_verdict),
 	};
 

@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "reports/html/report_html.h"
+#include "reports/import/report_import.h"
 
 static char folder[SUPPORT_PATH_SIZE];
 
@@ -318,6 +319,38 @@ static void test_files_without_an_end_or_rows_have_pages(void **state)
 	free(text);
 }
 
+/* A trace of two threads, of which one has two levels: a name and a line for each thread, and no
+ * more, at the height of its first level. */
+static void test_a_timeline_has_a_lane_for_each_thread(void **state)
+{
+	static const char trace[] =
+		"[{\"ph\":\"X\",\"ts\":0,\"dur\":8,\"tid\":1,\"name\":\"outer\"},"
+		"{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"tid\":1,\"name\":\"inner\"},"
+		"{\"ph\":\"X\",\"ts\":2,\"dur\":3,\"tid\":2,\"name\":\"other\"}]";
+	char json[SUPPORT_PATH_SIZE + 64], path[SUPPORT_PATH_SIZE + 64], *text, *chart;
+	const struct report_import_params params = {.trace = json, .output = path, .force = true};
+	struct report_import_counts counts;
+	struct err err = {0};
+
+	(void)state;
+	snprintf(json, sizeof(json), "%s/lanes.json", folder);
+	snprintf(path, sizeof(path), "%s/lanes.db", folder);
+	support_write_file(json, trace, strlen(trace));
+	if (report_import(&params, &counts, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	text = page_of(path);
+	assert_whole(text);
+	chart = strstr(text, "<figure class=\"gantt\">");
+	assert_non_null(chart);
+	*strstr(chart, "</figure>") = 0;
+	assert_int_equal(count_of(chart, "class=\"w\""), 3);
+	assert_int_equal(count_of(chart, "class=\"end\""), 2);
+	/* Gaps of 6 pixels above lanes of 36 and 18; a name is 12 below its lane's top. */
+	assert_contains(chart, "y=\"18\"><title>thread 1</title>");
+	assert_contains(chart, "y=\"60\"><title>thread 2</title>");
+	free(text);
+}
+
 static void test_texts_of_a_run_stay_texts(void **state)
 {
 	char path[SUPPORT_PATH_SIZE + 64], *text;
@@ -347,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_a_page_is_whole_and_twice_the_same),
 		cmocka_unit_test(test_work_has_its_name_in_its_middle),
 		cmocka_unit_test(test_files_without_an_end_or_rows_have_pages),
+		cmocka_unit_test(test_a_timeline_has_a_lane_for_each_thread),
 		cmocka_unit_test(test_texts_of_a_run_stay_texts),
 	};
 

@@ -546,6 +546,19 @@ static void a_snapshot_of_clocks_tells_when_a_trace_began(void **state)
 	assert_rows(f, "SELECT value FROM meta WHERE key = 'start_epoch_ns'", "995000");
 }
 
+/* Perfetto's: track 2, the defaults of a writer, which name it, and an event without a track. */
+static void an_event_has_the_track_of_its_writers_defaults(void **state)
+{
+	static const char trace[] = "\n\013\342\003\010\010\002\022\004lane"
+				    "\n\013P\001h\001\332\003\004Z\002X\002"
+				    "\n\017@\012P\001Z\011H\003\272\001\004mark";
+	struct fixture *f = *state;
+
+	assert_int_equal(import_bytes(f, trace, sizeof(trace) - 1), ST_OK);
+	assert_int_equal(f->counts.events, 1);
+	assert_rows(f, "SELECT track, name FROM instants", "lane|mark");
+}
+
 /* Perfetto's older form of GPU events: queues, stages and contexts are in a list that the trace has
  * once; an event has their places. */
 static void old_names_of_a_gpus_queues_and_stages_are_found(void **state)
@@ -572,6 +585,33 @@ static void old_names_of_a_gpus_queues_and_stages_are_found(void **state)
 		    "GPU 0 queue 5|-|stage 9|4000|200");
 	assert_rows(f, "SELECT device, stream, name, kind FROM kernels ORDER BY start_ns",
 		    "GPU 0|1|pixel|compute;GPU 0|0|vertex|compute;GPU 0|5|stage 9|compute");
+}
+
+/* What Nsight Systems exports: thread 9 of process 7 calls twice, thread 8 once. */
+static void calls_of_a_thread_are_on_its_track(void **state)
+{
+	static const char tables[] =
+		"CREATE TABLE EXPORT_META_DATA (name TEXT, value TEXT);"
+		"CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+		"INSERT INTO StringIds VALUES (1, 'cudaFree'), (2, 'cudaMalloc');"
+		"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid "
+		"INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER);"
+		"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 30, 0x7000009, 1, 2, 0), "
+		"(20, 50, 0x7000008, 2, 2, 0), (40, 60, 0x7000009, 3, 1, 0);";
+	struct fixture *f = *state;
+	const struct report_import_params params = {
+		.trace = f->trace, .output = f->db, .force = true};
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(f->trace, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, tables, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(report_import(&params, &f->counts, &f->err), ST_OK);
+	assert_rows(f,
+		    "SELECT t.pid, s.track, s.name, start_ns, dur_ns FROM spans s "
+		    "JOIN tracks t ON t.track = s.track ORDER BY start_ns",
+		    "7|thread 9|cudaMalloc|10|20;7|thread 8|cudaMalloc|20|30;"
+		    "7|thread 9|cudaFree|40|20");
 }
 
 /* Of a mapped trace the pages that were read are given back, each once: so memory for a long one is
@@ -670,7 +710,9 @@ int main(void)
 		TEST(the_first_step_of_a_profiler_is_a_step),
 		TEST(arguments_without_a_name_are_counted),
 		TEST(a_snapshot_of_clocks_tells_when_a_trace_began),
+		TEST(an_event_has_the_track_of_its_writers_defaults),
 		TEST(old_names_of_a_gpus_queues_and_stages_are_found),
+		TEST(calls_of_a_thread_are_on_its_track),
 		TEST(pages_that_were_read_are_given_back),
 		TEST(failing_allocations_are_told),
 	};
