@@ -273,6 +273,24 @@ static void test_every_slice_writes_and_all_of_them_everything(void **state)
 	}
 }
 
+/* Rows that have work for ten slices and more are cut, but no slice gets less than two tiles' rows,
+ * 28: each copies B's panels. Columns are not cut within a panel. */
+static void test_no_slice_has_few_rows(void **state)
+{
+	static const struct {
+		int64_t rows;
+		unsigned slices;
+	} cuts[] = {{50, 1}, {56, 2}, {83, 2}, {84, 3}};
+
+	(void)state;
+	for (size_t c = 0; c < ARRAY_LEN(cuts); c++) {
+		const struct kernel_gemm gemm = {
+			.m = cuts[c].rows, .n = 32, .k = 4096, .lda = 4096, .ldb = 32, .ldc = 32};
+
+		assert_int_equal(kernel_gemm_slices(&gemm), cuts[c].slices);
+	}
+}
+
 static void test_any_number_of_threads_gives_the_same_bytes(void **state)
 {
 	static const unsigned helpers[] = {0, 1, 3};
@@ -340,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_random_shapes_too),
 		cmocka_unit_test(test_special_numbers_keep_their_places),
 		cmocka_unit_test(test_every_slice_writes_and_all_of_them_everything),
+		cmocka_unit_test(test_no_slice_has_few_rows),
 		cmocka_unit_test(test_any_number_of_threads_gives_the_same_bytes),
 		cmocka_unit_test(test_openblas_multiplies),
 	};

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "common/mem.h"
+#include "trainer/data/npz.h"
 #include "trainer/train_stop.h"
 
 #define LAYERS                                                                                     \
@@ -422,6 +423,44 @@ static void test_values_are_the_same_taken_while_it_runs_and_after(void **state)
 	}
 }
 
+/* ---- predictions ----------------------------------------------------------------------------- */
+
+/* Of 8 test images: 10 probabilities each, whose sum is 1. */
+static void test_a_prediction_of_each_item_is_saved(void **state)
+{
+	char file[SUPPORT_PATH_SIZE + 32], line[sizeof(file) + 128], message[512];
+	const struct npz_array *arrays;
+	struct ips_trainer *trainer;
+	float values[80];
+	struct npz *npz;
+	int count;
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s/predictions.npz", folder);
+	snprintf(line, sizeof(line), "--fit.epochs 1 --fit.steps_per_epoch 8 --predict.output %s",
+		 file);
+	trainer = open_run(line);
+	if (ips_trainer_run(trainer, NULL, message, sizeof(message)) != 0)
+		fail_msg("%s", message);
+	ips_trainer_close(trainer);
+	assert_int_equal(npz_open(&npz, file, NULL), ST_OK);
+	arrays = npz_arrays(npz, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(arrays[0].name, "predictions");
+	assert_int_equal(arrays[0].ndim, 2);
+	assert_int_equal(arrays[0].dim[0], 8);
+	assert_int_equal(arrays[0].dim[1], 10);
+	assert_int_equal(npz_read(npz, 0, values, ARRAY_LEN(values), NULL), ST_OK);
+	for (size_t item = 0; item < 8; item++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < 10; i++)
+			sum += values[item * 10 + i];
+		assert_true(fabs(sum - 1) < 1e-5);
+	}
+	npz_close(npz);
+}
+
 /* ---- programs older than the library, and what is refused ------------------------------------ */
 
 /* The same seed gives the same bytes, whatever a program's compiler made of its floats. */
@@ -586,6 +625,7 @@ int main(void)
 		cmocka_unit_test(test_shapes_are_the_tutorials_in_every_way_of_running),
 		cmocka_unit_test(test_an_asynchronous_callback_dequeues_what_has_arrived),
 		cmocka_unit_test(test_values_are_the_same_taken_while_it_runs_and_after),
+		cmocka_unit_test(test_a_prediction_of_each_item_is_saved),
 		cmocka_unit_test(test_how_the_program_rounds_changes_nothing),
 		cmocka_unit_test(test_an_older_program_has_no_such_member),
 		cmocka_unit_test(test_a_dequeue_says_why_there_is_nothing),
