@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "common/minmax.h"
+#include "common/sorted.h"
 
 #define PARTS_MOST  1472 /* tiles of the largest target */
 #define CUTS_MOST   512  /* of one dimension */
@@ -360,22 +361,6 @@ static void try_field(struct search *search, const struct conv_cut *cut,
 	*search->best = (struct conv_choice){*search->form, *search->way, *cut, *field, cost};
 }
 
-/* Return the finest field that leaves tiles for @others parts each, or -1. */
-static int finest_field(const struct fields *fields, double others, double tiles)
-{
-	int least = -1, most = fields->count - 1;
-
-	while (least < most) {
-		const int at = least + (most - least + 1) / 2;
-
-		if (fields->field[at].parts * others > tiles)
-			most = at - 1;
-		else
-			least = at;
-	}
-	return least;
-}
-
 /* Try all fields from the finest, until no coarser one can be faster, or small enough. */
 static void try_fields(struct search *search, const struct conv_cut *cut)
 {
@@ -383,8 +368,12 @@ static void try_fields(struct search *search, const struct conv_cut *cut)
 	double tiles = (double)search->target->tiles;
 	struct conv_cut once = *cut;
 	bool tried = false;
+	int above;
 
-	for (int at = finest_field(&search->fields, others, tiles); at >= 0; at--) {
+	/* The fields from @above on have no tiles for @others parts each. */
+	SORTED_FIRST(above, 0, search->fields.count,
+		     search->fields.field[above].parts * others <= tiles);
+	for (int at = above - 1; at >= 0; at--) {
 		const struct conv_field *field = &search->fields.field[at];
 
 		if (search->fits &&
