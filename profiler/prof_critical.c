@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "profiler/prof_insert.h"
 #include "profiler/prof_sql.h"
 
@@ -382,18 +383,10 @@ static void join_threads(struct path *p)
 
 static uint32_t find_call(const struct path *p, int64_t span)
 {
-	size_t low = 0, high = p->host_count;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->events[p->by_span[middle]].span < span)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->host_count && p->events[p->by_span[low]].span == span ? p->by_span[low]
-									      : NONE;
+	SORTED_FIRST(at, 0, p->host_count, p->events[p->by_span[at]].span < span);
+	return at < p->host_count && p->events[p->by_span[at]].span == span ? p->by_span[at] : NONE;
 }
 
 static char wait_kind(const char *name)
@@ -559,17 +552,10 @@ static void read_window(struct path *p, const struct window *window)
 /* Find the call in which the wait ended. */
 static uint32_t waiting_call(const struct path *p, const struct wait *wait)
 {
-	size_t low = 0, high = p->blocking_count;
+	size_t first;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->events[p->blocking[middle]].end < wait->end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; i < p->blocking_count && i < low + NEAR; i++) {
+	SORTED_FIRST(first, 0, p->blocking_count, p->events[p->blocking[first]].end < wait->end);
+	for (size_t i = first; i < p->blocking_count && i < first + NEAR; i++) {
 		const struct event *call = &p->events[p->blocking[i]];
 
 		if (call->start <= wait->start &&
@@ -584,18 +570,12 @@ static uint32_t waiting_call(const struct path *p, const struct wait *wait)
 /* Return the first of @lane whose call began at @ns or later. */
 static size_t launched_from(const struct path *p, uint32_t lane, int64_t ns)
 {
-	size_t low = 0, high = p->launched_count;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct launched *at = &p->launched[middle];
-
-		if (at->lane < lane || (at->lane == lane && at->call_ns < ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	SORTED_FIRST(at, 0, p->launched_count,
+		     p->launched[at].lane < lane ||
+			     (p->launched[at].lane == lane && p->launched[at].call_ns < ns));
+	return at;
 }
 
 static int64_t argument(sqlite3_stmt *arguments, int64_t span, const char *name)
