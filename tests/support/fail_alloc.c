@@ -2,18 +2,21 @@
  * Preloaded into a program (LD_PRELOAD): counts its allocations and fails one of them, those of
  * the program and of every library alike.
  *
- * FAIL_ALLOC_AT=N: the N-th from 0 on; "N-": all from the N-th on; unset: none.
+ * FAIL_ALLOC_AT=N: the N-th from 0 on, those of child processes counted along; "N-": all from the
+ * N-th on; unset: none.
  * FAIL_ALLOC_STACK=HASH: the first whose call stack has this hash, which is the same in each run;
  * "HASH-": all from there on.
  * FAIL_ALLOC_LOG=FILE: at exit, append a line for each call stack seen: its hash, the number of its
  * first allocation, and "module+offset" of the calls. Without FAIL_ALLOC_STACK and this variable no
  * stack is looked at.
+ * FAIL_ALLOC_CHILD=FILE: make this file where the allocation that fails is a child process's.
  *
  * Before main() nothing fails: the dynamic linker itself ends a program without memory. Threads:
  * counts are atomic; the table of stacks has a lock.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,6 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #define DEPTH  24
@@ -41,13 +46,17 @@ struct stack {
 
 static struct stack stacks[STACKS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_long count;
-static atomic_bool begun, failing;
+static struct {
+	atomic_long count;
+	atomic_bool failing;
+} * shared; /* with child processes */
+static atomic_bool begun;
 static _Thread_local bool within;
 static long fail_at = -1;
 static uint64_t fail_stack;
 static bool ever_after, by_stack;
-static const char *log_path;
+static const char *log_path, *child_path;
+static pid_t parent;
 
 struct walk {
 	uintptr_t at[DEPTH];
@@ -105,10 +114,10 @@ static bool fails(void)
 
 	if (!atomic_load(&begun) || within)
 		return false;
-	if (atomic_load(&failing))
+	if (atomic_load(&shared->failing))
 		return true;
 	within = true;
-	now = atomic_fetch_add(&count, 1);
+	now = atomic_fetch_add(&shared->count, 1);
 	yes = now == fail_at;
 	if (by_stack || log_path) {
 		const struct stack *stack = look_up(now);
@@ -116,8 +125,10 @@ static bool fails(void)
 		yes = yes ||
 		      (by_stack && stack && stack->hash == fail_stack && stack->first == now);
 	}
+	if (yes && child_path && getpid() != parent)
+		close(open(child_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
 	if (yes && ever_after)
-		atomic_store(&failing, true);
+		atomic_store(&shared->failing, true);
 	within = false;
 	return yes;
 }
@@ -195,6 +206,8 @@ __attribute__((constructor)) static void begin(void)
 	struct walk walk = {0};
 
 	log_path = getenv("FAIL_ALLOC_LOG");
+	child_path = getenv("FAIL_ALLOC_CHILD");
+	parent = getpid();
 	by_stack = stack != NULL;
 	if (stack)
 		fail_stack = strtoull(stack, NULL, 16);
@@ -203,6 +216,10 @@ __attribute__((constructor)) static void begin(void)
 	ever_after = which && which[0] != 0 && which[strlen(which) - 1] == '-';
 	/* A program that this one starts runs whole. */
 	unsetenv("LD_PRELOAD");
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED)
+		abort();
 	_Unwind_Backtrace(step, &walk); /* allocates at its first call */
 	atomic_store(&begun, true);
 }

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -151,6 +152,82 @@ static void test_without_a_limit_memory_ends(void **state)
 	mem_free(bytes);
 }
 
+/* An allocation that fails alone is no damage, whatever a library makes of it. */
+static enum status fail_once(void *user, struct apart_out *out, struct err *err)
+{
+	int *calls = user;
+
+	apart_put(out, "text", 4, err);
+	return (*calls)++ ? ST_OK : err_set(err, ST_FORMAT, "here: no such name");
+}
+
+static enum status crash_once(void *user, struct apart_out *out, struct err *err)
+{
+	int *calls = user;
+
+	apart_put(out, "text", 4, err);
+	if ((*calls)++ == 0)
+		raise(SIGSEGV);
+	return ST_OK;
+}
+
+/* As the system kills what takes too much. */
+static enum status be_killed(void *user, struct apart_out *out, struct err *err)
+{
+	int *calls = user;
+
+	(void)out;
+	++*calls;
+	raise(SIGKILL);
+	return err->status;
+}
+
+static void test_what_fails_once_is_done(void **state)
+{
+	int *calls = mmap(NULL, sizeof(*calls), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0);
+	static const apart_work works[] = {fail_once, crash_once};
+	size_t length;
+	char *bytes;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(works); i++) {
+		*calls = 0;
+		assert_int_equal(apart_call(works[i], calls, &request, &bytes, &length, NULL),
+				 ST_OK);
+		assert_string_equal(bytes, "text");
+		assert_int_equal(length, 4);
+		assert_int_equal(*calls, 2);
+		mem_free(bytes);
+	}
+	*calls = 0;
+	assert_int_equal(apart_call(be_killed, calls, &request, &bytes, &length, NULL), ST_FORMAT);
+	assert_int_equal(*calls, 1);
+	munmap(calls, sizeof(*calls));
+}
+
+/* With less memory than the work may take, a crash is not told from its end. */
+static void test_a_crash_without_memory(void **state)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	struct apart large = request;
+	struct rlimit before, few;
+	char text[] = "text", *bytes;
+	size_t length;
+	struct err err;
+
+	large.memory = (size_t)1 << 40;
+	getrlimit(RLIMIT_AS, &before);
+	few = (struct rlimit){(rlim_t)1 << 40, before.rlim_max};
+	setrlimit(RLIMIT_AS, &few);
+	assert_int_equal(apart_call(crash, text, &large, &bytes, &length, &err), ST_NOMEM);
+	assert_string_equal(err.text, "here: is damaged");
+	assert_int_equal(apart_call(crash, text, &request, &bytes, &length, &err), ST_FORMAT);
+	setrlimit(RLIMIT_AS, &before);
+#endif
+	(void)state;
+}
+
 /* At whichever growth memory ends, the child that still puts is not waited for. */
 static void test_no_memory_for_what_is_handed_over(void **state)
 {
@@ -219,6 +296,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_put_is_handed_over),
 		cmocka_unit_test(test_failures_and_crashes_are_told),
 		cmocka_unit_test(test_without_a_limit_memory_ends),
+		cmocka_unit_test(test_what_fails_once_is_done),
+		cmocka_unit_test(test_a_crash_without_memory),
 		cmocka_unit_test(test_no_memory_for_what_is_handed_over),
 		cmocka_unit_test(test_whatever_the_process_is_started_with),
 		cmocka_unit_test(test_no_descriptor_is_left),

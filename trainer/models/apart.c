@@ -184,26 +184,44 @@ static void read_all(int fd, const char *name, char **out, size_t *length, struc
 	(*out)[*length] = '\0';
 }
 
-enum status apart_call(apart_work work, void *user, const struct apart *request, char **out,
-		       size_t *length, struct err *err)
+/* Whether this process may take so much address space. */
+static bool is_space_there(size_t bytes)
 {
-	struct apart_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *space = bytes ? mmap(NULL, bytes, PROT_NONE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+			    : NULL;
+
+	if (space == MAP_FAILED)
+		return false;
+	if (space)
+		munmap(space, bytes);
+	return true;
+}
+
+/* How the call of a child ended. */
+enum apart_end {
+	APART_END_OURS,  /* done, or this process failed */
+	APART_END_CHILD, /* the child failed or crashed */
+	APART_END_KILLED /* the child was stopped: after minutes, or by the system */
+};
+
+static enum apart_end call_once(apart_work work, void *user, const struct apart *request,
+				struct apart_shared *shared, char **out, size_t *length,
+				struct err *err)
+{
 	const char *name = request->name;
 	const pid_t parent = getpid();
-	int ends[2] = {-1, -1};
-	struct err own;
+	int ends[2], how = 0;
 	pid_t child;
 
-	*out = NULL;
-	*length = 0;
-	err = err_start(err, &own);
-	if (shared == MAP_FAILED)
-		return err_nomem(err);
-	if (open_pipe(ends) != 0 || (child = fork()) < 0) {
-		err_set(err, ST_FAILED, "%s: no child process: %s", name, strerror(errno));
-		goto end;
+	shared->state = APART_CRASHED;
+	if (open_pipe(ends) != 0) {
+		err_set(err, ST_FAILED, "%s: no pipe: %s", name, strerror(errno));
+		return APART_END_OURS;
 	}
+	child = fork();
+	if (child < 0)
+		err_set(err, ST_FAILED, "%s: no child process: %s", name, strerror(errno));
 	if (child == 0) {
 		/* Where this process gives up reading, the child shall not go on. */
 		close(ends[0]);
@@ -212,22 +230,48 @@ enum status apart_call(apart_work work, void *user, const struct apart *request,
 		_exit(0);
 	}
 	close(ends[1]);
-	ends[1] = -1;
-	read_all(ends[0], name, out, length, err);
+	if (child > 0)
+		read_all(ends[0], name, out, length, err);
 	/* A child that still writes gets an error; one that nobody may wait for has ended. */
 	close(ends[0]);
-	ends[0] = -1;
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+	while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR)
 		;
-	if (!err_stuck(err) && shared->state == APART_FAILED)
+	if (err_stuck(err) || shared->state == APART_DONE)
+		return APART_END_OURS;
+	if (shared->state == APART_FAILED)
 		*err = shared->err;
-	else if (!err_stuck(err) && shared->state == APART_CRASHED)
+	else
 		err_set(err, request->status, "%s: %s", name, request->crash);
-end:
-	for (int i = 0; i < 2; i++)
-		if (ends[i] >= 0)
-			close(ends[i]);
+	/* The limit of processor time ends in SIGKILL. */
+	return WIFSIGNALED(how) && (WTERMSIG(how) == SIGKILL || WTERMSIG(how) == SIGALRM)
+		       ? APART_END_KILLED
+		       : APART_END_CHILD;
+}
+
+/* A library takes an allocation that fails for damage. Damage fails again, an allocation that
+ * failed alone does not, and where the memory that the work may take is not there, nobody knows. */
+enum status apart_call(apart_work work, void *user, const struct apart *request, char **out,
+		       size_t *length, struct err *err)
+{
+	struct apart_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	enum apart_end end = APART_END_CHILD;
+	struct err own;
+
+	*out = NULL;
+	*length = 0;
+	err = err_start(err, &own);
+	if (shared == MAP_FAILED)
+		return err_nomem(err);
+	for (int tries = 0; tries < 2 && end == APART_END_CHILD; tries++) {
+		mem_free(*out);
+		*out = NULL;
+		*length = 0;
+		end = call_once(work, user, request, shared, out, length, err_start(err, err));
+	}
 	munmap(shared, sizeof(*shared));
+	if (end == APART_END_CHILD && !is_space_there(request->memory))
+		err->status = ST_NOMEM;
 	if (err_stuck(err)) {
 		mem_free(*out);
 		*out = NULL;

@@ -29,8 +29,10 @@ struct apart {
 	size_t memory; /* bytes that the work may take, else it has crashed; 0: no limit */
 };
 
-/* Call @work in a child process. *@out gets what the work has put, with a 0 after it; free it with
- * mem_free(). Fails as the work does, or as @request says; then *@out is NULL. */
+/* Call @work in a child process, and once more in another one if it fails or crashes, as a library
+ * does where a single allocation fails. *@out gets what the work has put, with a 0 after it; free
+ * it with mem_free(). Fails as the work does, or as @request says; with ST_NOMEM where less memory
+ * is there than @request lets it take. Then *@out is NULL. */
 enum status apart_call(apart_work work, void *user, const struct apart *request, char **out,
 		       size_t *length, struct err *err);
 
