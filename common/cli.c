@@ -442,6 +442,37 @@ int cli_main(const char *name, int (*command)(int argc, char **argv), int argc, 
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
 
+void cli_vprint(FILE *out, const char *format, va_list args)
+{
+	char few[4096], *text = few;
+	va_list again;
+	int length;
+
+	va_copy(again, args);
+	length = vsnprintf(few, sizeof(few), format, args);
+	if (length >= (int)sizeof(few)) {
+		text = mem_alloc((size_t)length + 1);
+		if (text)
+			vsnprintf(text, (size_t)length + 1, format, again);
+		else
+			length = (int)strlen(text = few);
+	}
+	va_end(again);
+	if (length > 0)
+		fwrite(text, 1, utf8_show(text, (size_t)length, "\n\t"), out);
+	if (text != few)
+		mem_free(text);
+}
+
+void cli_print(FILE *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	cli_vprint(out, format, args);
+	va_end(args);
+}
+
 bool cli_colour(FILE *stream, const char *when)
 {
 	const char *no_color = getenv("NO_COLOR");

@@ -8,6 +8,7 @@
 #ifndef COMMON_CLI_H
 #define COMMON_CLI_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -143,6 +144,11 @@ enum status cli_number(const char *name, const char *value, int64_t least, int64
 enum status cli_set(const struct cli_argument *argument, void *into, struct err *err);
 
 void cli_help(const struct cli_command *command, FILE *out);
+
+/* Print as fprintf() does, but for characters of names that would control the terminal or hide in
+ * the text: each is shown as '?'. Newlines and tabs are kept. */
+void cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_vprint(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Print "NAME: text" as one line on stderr; return the exit code for @err. */
 int cli_fail(const struct cli_command *command, const struct err *err);

@@ -172,6 +172,27 @@ static void jsonw_quoted(struct jsonw *w, const char *text)
 	jsonw_raw(w, "\"");
 }
 
+void jsonw_value(struct jsonw *w, const char *json)
+{
+	const unsigned char *s = (const unsigned char *)json;
+
+	jsonw_separate(w);
+	while (*s) {
+		const unsigned char *start = s;
+		uint32_t character = 0;
+		size_t length = 1;
+
+		while (*s && ((length = str_utf8((const char *)s)) <= 1 ||
+			      !is_hidden(s, length, &character)))
+			s += length + (length == 0);
+		jsonw_bytes(w, (const char *)start, (size_t)(s - start));
+		if (*s) {
+			jsonw_escape_hidden(w, character);
+			s += length;
+		}
+	}
+}
+
 void jsonw_key(struct jsonw *w, const char *key)
 {
 	assert(w->depth > 0);

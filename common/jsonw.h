@@ -39,6 +39,9 @@ void jsonw_real(struct jsonw *w, double value);
 void jsonw_bool(struct jsonw *w, bool value);
 void jsonw_null(struct jsonw *w);
 
+/* Write @json, one value as JSON text, as it is; hidden characters in it become escapes. */
+void jsonw_value(struct jsonw *w, const char *json);
+
 /* Write a key, and its value or the begin of it. */
 void jsonw_key_object(struct jsonw *w, const char *key);
 void jsonw_key_array(struct jsonw *w, const char *key);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
@@ -278,7 +279,7 @@ static void print_table(FILE *out, const struct row *rows, size_t count, int64_t
 	int width = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		fprintf(out, "key: %s shape: %s\n", rows[i].tensor->key, rows[i].shape);
+		cli_print(out, "key: %s shape: %s\n", rows[i].tensor->key, rows[i].shape);
 		width = max(width, text_width(rows[i].tensor->key) + 5);
 	}
 	fprintf(out, "Epoch %" PRId64 " - Summary Stats\n", epoch);
@@ -288,8 +289,8 @@ static void print_table(FILE *out, const struct row *rows, size_t count, int64_t
 		const struct row *row = &rows[i];
 		const char *key = row->tensor->key;
 
-		/* printf() pads by bytes: add the bytes that are not characters. */
-		fprintf(out, "%-5zu %-*s ", i, width + (int)strlen(key) - text_width(key), key);
+		/* printf() pads by bytes. */
+		cli_print(out, "%-5zu %s%*s ", i, key, width - text_width(key), "");
 		print_column(out, row->mean);
 		print_column(out, row->std);
 		print_column(out, row->min);
@@ -303,18 +304,19 @@ static void print_empty(FILE *out, const struct outfeed_queue *queue)
 {
 	fprintf(out, "No data enqueued\n");
 	if (queue->count == 0 && queue->refused > 0)
-		fprintf(out, "(the filters of queue \"%s\" let none of its %d keys pass)\n",
-			queue->name, queue->refused);
+		cli_print(out, "(the filters of queue \"%s\" let none of its %d keys pass)\n",
+			  queue->name, queue->refused);
 	else if (queue->count == 0)
-		fprintf(out, "(nothing feeds queue \"%s\")\n", queue->name);
+		cli_print(out, "(nothing feeds queue \"%s\")\n", queue->name);
 	else if (!queue->final && queue->idle)
-		fprintf(out,
+		cli_print(
+			out,
 			"(the final outfeed of queue \"%s\" comes before all that its filters let "
 			"pass, so nothing is sent)\n",
 			queue->name);
 	else if (!queue->final)
-		fprintf(out, "(no layer of queue \"%s\" has final_outfeed, so nothing is sent)\n",
-			queue->name);
+		cli_print(out, "(no layer of queue \"%s\" has final_outfeed, so nothing is sent)\n",
+			  queue->name);
 	else if (outfeed_queue_enqueued(queue))
 		fprintf(out, "(nothing was recorded since the last time)\n");
 	else
@@ -334,7 +336,7 @@ enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, 
 	for (size_t i = 0; i < queue->count; i++)
 		count += summarize(&rows[count], queue->sent[i]);
 	if (out)
-		fprintf(out, "\n%s\n", callback);
+		cli_print(out, "\n%s\n", callback);
 	if (out && count > 0)
 		print_table(out, rows, count, epoch);
 	else if (out)

@@ -148,9 +148,9 @@ static bool merge_on_progress(void *user, size_t source, const char *what)
 	if (progress->shown && now >= progress->next_ns) {
 		progress->next_ns = now + PROGRESS_NS;
 		progress->drawn = true;
-		fprintf(stderr, "\r%zu of %zu: %s\033[K",
-			source < progress->count ? source + 1 : progress->count, progress->count,
-			what);
+		cli_print(stderr, "\r%zu of %zu: %s\033[K",
+			  source < progress->count ? source + 1 : progress->count, progress->count,
+			  what);
 	}
 	return !report_interrupted();
 }
@@ -174,14 +174,14 @@ static void merge_print(const struct merge_line *line, FILE *out)
 
 	for (size_t i = 0; i < line->count; i++)
 		ranks += sources[i].ranks;
-	fprintf(out, "%s: %zu ranks\n", line->file, ranks);
+	cli_print(out, "%s: %zu ranks\n", line->file, ranks);
 	for (size_t i = 0; i < line->count; i++) {
 		const struct prof_merge_source *source = &sources[i];
 		char spans[FMT_SIZE], shift[FMT_SIZE], median[FMT_SIZE], greatest[FMT_SIZE];
 		char anchors[FMT_SIZE];
 		const int64_t last = source->rank + (int64_t)source->ranks - 1;
 
-		fprintf(out, "rank %-4" PRId64 " %s\n", source->rank, source->path);
+		cli_print(out, "rank %-4" PRId64 " %s\n", source->rank, source->path);
 		fprintf(out, "          %s, %s spans, shifted by %s\n", merge_state_text(source),
 			fmt_count(spans, source->spans), fmt_ns(shift, source->shift_ns));
 		if (source->anchors > 0)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_repair.h"
@@ -187,8 +188,8 @@ enum status report_run_repair(const struct report_entry *entry,
 	(void)entry;
 	if (status != ST_OK)
 		return status;
-	fprintf(request->out, "%s: %s\n", request->path,
-		done ? "repaired: the file is complete now" : "complete already, nothing to do");
+	cli_print(request->out, "%s: %s\n", request->path,
+		  done ? "repaired: the file is complete now" : "complete already, nothing to do");
 	if (fflush(request->out))
 		return err_set(err, ST_IO, "write: %s", strerror(errno));
 	return ST_OK;

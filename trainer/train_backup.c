@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cli.h"
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -369,14 +370,14 @@ static void print_part(const struct train_backup *backup, FILE *out, const char 
 	const int64_t replicas = session->layout->replicas;
 	const bool ended = backup->epoch > session->run->fit.epochs;
 
-	fprintf(out, "Resumed from %s: ", backup->path);
+	cli_print(out, "Resumed from %s: ", backup->path);
 	if (ended || backup->stop)
 		fprintf(out, "all epochs were trained");
 	else
 		fprintf(out, "epoch %" PRId64 ", step %" PRId64 " of %" PRId64, backup->epoch,
 			backup->steps * replicas, session->layout->steps_per_epoch * replicas);
-	fprintf(out, "; part %" PRId64 "%s%s\n", session->part, report[0] ? ", continues " : "",
-		report);
+	cli_print(out, "; part %" PRId64 "%s%s\n", session->part, report[0] ? ", continues " : "",
+		  report);
 }
 
 /* Restore the session from the file's @length bytes. */

@@ -8,6 +8,7 @@
 
 #include "common/arena.h"
 #include "common/cli.h"
+#include "common/jsonw.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "model/applications/application.h"
@@ -294,12 +295,14 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 static enum status print_run(const struct run_file *run, struct err *err)
 {
 	char *text = cJSON_Print(run->json);
+	struct jsonw w;
 
 	if (!text)
 		return err_nomem(err);
-	puts(text);
+	jsonw_init_file(&w, stdout, 0);
+	jsonw_value(&w, text);
 	cJSON_free(text);
-	return ST_OK;
+	return jsonw_end(&w, err);
 }
 
 static enum status print_help(const struct run_file *run, struct err *err)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "common/clock.h"
 #include "common/fmt.h"
 #include "common/mem.h"
@@ -69,7 +70,7 @@ static void host_print(void *user, const char *text)
 	const struct fit *fit = user;
 
 	if (fit->params->screen->out)
-		fprintf(fit->params->screen->out, "%s\n", text);
+		cli_print(fit->params->screen->out, "%s\n", text);
 }
 
 static double host_rate(void *user)

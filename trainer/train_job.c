@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cli.h"
 #include "common/clock.h"
 #include "common/fs.h"
 #include "common/mem.h"
@@ -299,7 +300,7 @@ static enum status print_run(struct train_job *job, struct err *err)
 		str_free(&split);
 		return err_nomem(err);
 	}
-	fprintf(out, "%s%s", str_peek(&job->notices), plan->run->notes);
+	cli_print(out, "%s%s", str_peek(&job->notices), plan->run->notes);
 	/* The lines about the device that the tutorials' logs have, marked as simulated. */
 	if (plan->run->ipu.wanted)
 		fprintf(out,
@@ -310,13 +311,13 @@ static enum status print_run(struct train_job *job, struct err *err)
 			plan->run->ipu.target);
 	train_summary_model(out, plan->model, plan->model->batch);
 	train_summary_stages(out, plan->model, plan->layout);
-	fputs(str_peek(&split), out);
+	cli_print(out, "%s", str_peek(&split));
 	str_free(&split);
 	for (int i = 0; i < 2; i++) {
 		const char *text = i == 0 ? plan->layout->warnings : plan->layout->notes;
 
 		if (text)
-			fputs(text, out);
+			cli_print(out, "%s", text);
 	}
 	return ST_OK;
 }
@@ -528,11 +529,11 @@ static void print_forecast(const struct train_job *job)
 		return;
 	train_tensors_text(text, job->session);
 	if (text[0] != '\0')
-		fprintf(job->screen.out, "%s\n", text);
+		cli_print(job->screen.out, "%s\n", text);
 	for (int i = train_tensors_unused_rule(job->session, 0); i >= 0;
 	     i = train_tensors_unused_rule(job->session, i + 1))
-		fprintf(job->screen.out, "%s: outfeed.capture[%d] fits no tensor of this run\n",
-			job->plan.run->path, i);
+		cli_print(job->screen.out, "%s: outfeed.capture[%d] fits no tensor of this run\n",
+			  job->plan.run->path, i);
 }
 
 /* Announce the run to ipu-monitor; a failure is only a warning. */
@@ -571,8 +572,8 @@ static void share_weights(struct train_job *job)
 		train_replica_round(job->session, replica);
 	}
 	if (job->screen.out)
-		fprintf(job->screen.out, "Loaded %d of %d variables from %s\n", job->loaded_count,
-			model->param_count, job->plan.run->weights.load);
+		cli_print(job->screen.out, "Loaded %d of %d variables from %s\n", job->loaded_count,
+			  model->param_count, job->plan.run->weights.load);
 	mem_free(job->loaded);
 	job->loaded = NULL;
 }
@@ -703,8 +704,8 @@ static enum status close_report(struct train_job *job, enum status status, struc
 		status = err_set(err, ST_FAILED, "%s: the report is incomplete: %s", job->directory,
 				 message);
 	else if (job->screen.out)
-		fprintf(job->screen.out, "Report: %s (look at it with `ipu-view %s`)\n",
-			job->directory, job->directory);
+		cli_print(job->screen.out, "Report: %s (look at it with `ipu-view %s`)\n",
+			  job->directory, job->directory);
 	return status;
 }
 
@@ -721,13 +722,14 @@ static void join_reports(struct train_job *job, enum status status)
 	if (ranks_rank(job->ranks) > 0)
 		return;
 	if (status != ST_OK)
-		fprintf(stderr,
+		cli_print(
+			stderr,
 			"ipu-train: the reports of %d ranks are not joined: %s (`ipu-report merge` "
 			"joins what lies on one machine)\n",
 			ranks_count(job->ranks), err.text);
 	else if (job->screen.out)
-		fprintf(job->screen.out, "All %d ranks: %s (`ipu-view %s`)\n",
-			ranks_count(job->ranks), out, out);
+		cli_print(job->screen.out, "All %d ranks: %s (`ipu-view %s`)\n",
+			  ranks_count(job->ranks), out, out);
 }
 
 enum status train_job_run(struct train_job *job, struct err *err)
@@ -762,7 +764,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 			train_health_text(job->broken, job->recording ? job->directory : NULL);
 
 		if (health)
-			fprintf(job->screen.out, "%s\n", health);
+			cli_print(job->screen.out, "%s\n", health);
 		mem_free(health);
 	}
 	status = close_report(job, status, err);

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -548,19 +549,19 @@ static void show_no_queue(const struct train_session *session, const char *queue
 	for (; count < ARRAY_LEN(names) && (int)count < plan->queue_count; count++)
 		names[count] = plan->queues[count].name;
 	near = str_nearest(queue, names, count);
-	fprintf(out, "\n%s\nNo data enqueued\n(queue \"%s\" is not attached", callback, queue);
+	cli_print(out, "\n%s\nNo data enqueued\n(queue \"%s\" is not attached", callback, queue);
 	if (!session->outfeed || !session->outfeed->queues)
 		fprintf(out, ": outfeed.capture is \"off\"");
 	else if (strcmp(queue, RUN_OPTIMIZER_QUEUE) == 0)
 		fprintf(out, ": outfeed.gradients is null");
 	else if (near)
-		fprintf(out, ": did you mean \"%s\"?", near);
+		cli_print(out, ": did you mean \"%s\"?", near);
 	else if (plan->queue_count == 0)
 		fprintf(out, ": the model has no outfeed layer");
 	else
 		for (int q = 0; q < plan->queue_count; q++)
-			fprintf(out, "%s\"%s\"", q == 0 ? ": there is " : ", ",
-				plan->queues[q].name);
+			cli_print(out, "%s\"%s\"", q == 0 ? ": there is " : ", ",
+				  plan->queues[q].name);
 	fprintf(out, ")\n");
 }
 

@@ -169,7 +169,7 @@ void train_screen_say(struct train_screen *screen, FILE *out, const char *format
 		fflush(screen->out);
 	}
 	va_start(args, format);
-	vfprintf(out, format, args);
+	cli_vprint(out, format, args);
 	va_end(args);
 	fflush(out);
 	if (over)
@@ -210,7 +210,7 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 		return;
 	if (step == 0) {
 		screen->start_ns = (int64_t)clock_ns();
-		fprintf(screen->out, "Compiling module %s:\n", module);
+		cli_print(screen->out, "Compiling module %s:\n", module);
 	}
 	if (!screen->terminal && step != last)
 		return;
@@ -306,6 +306,7 @@ static void format_figure(char out[FIELD], const struct train_figures *figures, 
 		snprintf(out, FIELD, "%s: nan", figures->names[i]);
 	else
 		snprintf(out, FIELD, "%s: %.4f", figures->names[i], figures->values[i]);
+	out[utf8_show(out, strlen(out), "")] = '\0';
 }
 
 static void add_figures(struct str *line, const struct train_figures *figures)
@@ -436,8 +437,10 @@ static void print_row(const struct table *table, const char *const *fields)
 {
 	for (int i = 0; i < table->columns; i++) {
 		const int width = table->ends[i] - (i > 0 ? table->ends[i - 1] : 0);
-		const char *field = fields[i] ? fields[i] : "";
+		char field[FIELD];
 
+		str_copy(field, sizeof(field), fields[i] ? fields[i] : "");
+		field[utf8_show(field, strlen(field), "")] = '\0';
 		fprintf(table->out, "%-*.*s", width, i + 1 < table->columns ? width - 1 : width,
 			field);
 	}
@@ -446,7 +449,7 @@ static void print_row(const struct table *table, const char *const *fields)
 
 static void print_head(const struct table *table, const char *name, const char *const *titles)
 {
-	fprintf(table->out, "Model: \"%s\"\n", name);
+	cli_print(table->out, "Model: \"%s\"\n", name);
 	print_rule(table, '_');
 	print_row(table, titles);
 	print_rule(table, '=');
@@ -543,7 +546,7 @@ static void announce_nested(const struct table *table, const struct model *model
 
 	if (strcmp(row->name, layer->name) == 0 || (position > 0 && layer[-1].row == layer->row))
 		return;
-	fprintf(table->out, "Nested Model: \"%s\"\n", row->name);
+	cli_print(table->out, "Nested Model: \"%s\"\n", row->name);
 	print_rule(table, '-');
 }
 

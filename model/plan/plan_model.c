@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "common/cli.h"
 #include "common/fmt.h"
 #include "common/jsonw.h"
 #include "common/mem.h"
@@ -54,7 +55,7 @@ static enum status print_split(const struct partition_split *split, const char *
 	if (!failed) {
 		const struct ipu_partition *partition = split->partition;
 
-		fprintf(out, "  %s", str_peek(&text));
+		cli_print(out, "  %s", str_peek(&text));
 		fprintf(out, "    %5s  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", "stage",
 			"forward", "backward", "transfer", "cycles", "share", "sent", "memory",
 			"from layer");
@@ -63,15 +64,15 @@ static enum status print_split(const struct partition_split *split, const char *
 			char forward[FMT_SIZE], backward[FMT_SIZE], transfer[FMT_SIZE];
 			char cycles[FMT_SIZE], share[FMT_SIZE], sent[FMT_SIZE], memory[FMT_SIZE];
 
-			fprintf(out, "    %5d  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", s,
-				fmt_count(forward, stage->forward),
-				fmt_count(backward, stage->backward),
-				fmt_count(transfer, stage->transfer),
-				fmt_count(cycles, stage->cycles),
-				fmt_percent(share, share_of(partition, s)),
-				fmt_bytes(sent, (uint64_t)stage->sent_bytes),
-				fmt_bytes(memory, (uint64_t)stage->memory_bytes),
-				split->first_layer[s]);
+			cli_print(out, "    %5d  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", s,
+				  fmt_count(forward, stage->forward),
+				  fmt_count(backward, stage->backward),
+				  fmt_count(transfer, stage->transfer),
+				  fmt_count(cycles, stage->cycles),
+				  fmt_percent(share, share_of(partition, s)),
+				  fmt_bytes(sent, (uint64_t)stage->sent_bytes),
+				  fmt_bytes(memory, (uint64_t)stage->memory_bytes),
+				  split->first_layer[s]);
 		}
 	}
 	str_free(&text);
@@ -210,7 +211,7 @@ static void line(FILE *out, const char *what, const char *format, ...)
 
 	fprintf(out, "  %-28s", what);
 	va_start(args, format);
-	vfprintf(out, format, args);
+	cli_vprint(out, format, args);
 	va_end(args);
 	fputc('\n', out);
 }
@@ -253,9 +254,9 @@ static void print_text(const struct plan_run *plan, const struct plan_figures *f
 	const struct ipu_target *target = &plan->device->target;
 	char text[FMT_SIZE];
 
-	fprintf(out, "%s: %s on %" PRId64 " IPU%s (%s), simulated (%s)\n", plan->run->path,
-		plan->model->name, f->ipus, f->ipus == 1 ? "" : "s", target->description,
-		IPU_COST_MODEL);
+	cli_print(out, "%s: %s on %" PRId64 " IPU%s (%s), simulated (%s)\n", plan->run->path,
+		  plan->model->name, f->ipus, f->ipus == 1 ? "" : "s", target->description,
+		  IPU_COST_MODEL);
 	line(out, "layout",
 	     "%" PRId64 " replica%s of %" PRId64 " stage%s, batch %" PRId64
 	     ", effective batch %" PRId64,
@@ -308,9 +309,9 @@ static enum status answer(struct plan_run *plan, const struct model_request *req
 	plan_figures_get(&figures, plan);
 	if (request->json)
 		return print_json(plan, &figures, looking, out, err);
-	fputs(plan->run->notes, out);
+	cli_print(out, "%s", plan->run->notes);
 	if (plan->layout->warnings)
-		fputs(plan->layout->warnings, out);
+		cli_print(out, "%s", plan->layout->warnings);
 	print_text(plan, &figures, looking, out);
 	if (plan->split && !plan->run->pipeline.stages_auto &&
 	    print_split(plan->split, "pipeline.stages", out, err) != ST_OK)

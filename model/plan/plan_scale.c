@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "common/fmt.h"
 #include "common/jsonw.h"
 #include "common/mem.h"
@@ -352,14 +353,14 @@ static void print_text(const struct scale *scale, FILE *out)
 	const bool input = isfinite(scale->points[0].figures.input_us);
 	char limit[FMT_SIZE];
 
-	fprintf(out,
-		"%s: %s on %s, a batch of %" PRId64
-		" and the same data for each replica, simulated (%s)\n"
-		"%6s  %8s  %8s  %9s  %12s  %12s  %10s  %12s  %12s%s  %12s\n",
-		first->run->path, first->model->name, first->device->target.description,
-		first->run->data.batch_size, IPU_COST_MODEL, "IPUs", "machines", "replicas",
-		"eff.batch", "step us", "items/s", "efficiency", "all-red. us", "host I/O us",
-		input ? "      input us" : "", "tile bytes");
+	cli_print(out,
+		  "%s: %s on %s, a batch of %" PRId64
+		  " and the same data for each replica, simulated (%s)\n"
+		  "%6s  %8s  %8s  %9s  %12s  %12s  %10s  %12s  %12s%s  %12s\n",
+		  first->run->path, first->model->name, first->device->target.description,
+		  first->run->data.batch_size, IPU_COST_MODEL, "IPUs", "machines", "replicas",
+		  "eff.batch", "step us", "items/s", "efficiency", "all-red. us", "host I/O us",
+		  input ? "      input us" : "", "tile bytes");
 	for (int i = 0; i < scale->count; i++) {
 		const struct plan_figures *f = &scale->points[i].figures;
 		char batch[FMT_SIZE], items[FMT_SIZE], share[FMT_SIZE], bytes[FMT_SIZE];

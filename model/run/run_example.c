@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/minmax.h"
@@ -148,9 +149,9 @@ static enum status print_example(const char *folder, const char *name, int width
 		return status;
 	description = cJSON_GetObjectItemCaseSensitive(run, "description");
 	if (cJSON_IsString(description))
-		fprintf(out, "%-*s  %s\n", width, name, description->valuestring);
+		cli_print(out, "%-*s  %s\n", width, name, description->valuestring);
 	else
-		fprintf(out, "%s\n", name);
+		cli_print(out, "%s\n", name);
 	cJSON_Delete(run);
 	return ST_OK;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cli.h"
 #include "common/arena.h"
 #include "common/fs.h"
 #include "common/json.h"
@@ -547,9 +548,9 @@ static enum status run_help_patch(const cJSON *patch, const struct run_key *sect
 		if (!text)
 			return ST_NOMEM;
 		if (strlen(text) > 60)
-			fprintf(out, "      sets %s (see the run file)\n", path);
+			cli_print(out, "      sets %s (see the run file)\n", path);
 		else
-			fprintf(out, "      sets %s = %s\n", path, text);
+			cli_print(out, "      sets %s = %s\n", path, text);
 		cJSON_free(text);
 	}
 	return status;
@@ -562,18 +563,18 @@ static enum status run_help_flag(const cJSON *flag, FILE *out)
 	const cJSON *choices = cJSON_GetObjectItemCaseSensitive(flag, "$choice");
 	enum status status = ST_OK;
 
-	fprintf(out, "  %s", flag->string);
+	cli_print(out, "  %s", flag->string);
 	if (!choices) {
-		fprintf(out, "%s\n", arguments[run__takes(flag)]);
+		cli_print(out, "%s\n", arguments[run__takes(flag)]);
 		return run_help_patch(flag, NULL, out);
 	}
 	for (const cJSON *choice = choices->child; choice; choice = choice->next)
-		fprintf(out, "%c%s", choice == choices->child ? ' ' : '|', choice->string);
+		cli_print(out, "%c%s", choice == choices->child ? ' ' : '|', choice->string);
 	fputc('\n', out);
 	for (const cJSON *choice = choices->child; choice && status == ST_OK;
 	     choice = choice->next) {
 		if (choice->child)
-			fprintf(out, "    %s\n", choice->string);
+			cli_print(out, "    %s\n", choice->string);
 		status = run_help_patch(choice, NULL, out);
 	}
 	return status;
@@ -585,9 +586,9 @@ enum status run_file_help(const struct run_file *run, FILE *out)
 	enum status status = ST_OK;
 
 	if (run->description)
-		fprintf(out, "%s: %s\n", run->path, run->description);
+		cli_print(out, "%s: %s\n", run->path, run->description);
 	if (cJSON_IsObject(flags) && flags->child)
-		fprintf(out, "Flags of %s:\n", run->path);
+		cli_print(out, "Flags of %s:\n", run->path);
 	for (const cJSON *flag = cJSON_IsObject(flags) ? flags->child : NULL;
 	     flag && status == ST_OK; flag = flag->next)
 		status = run_help_flag(flag, out);

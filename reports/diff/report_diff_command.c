@@ -216,12 +216,12 @@ static void print_part(const struct report_diff *diff, FILE *out)
 			    {"step", part->step},       {"micro-batch", part->microbatch},
 			    {"replica", part->replica}, {"element", part->element}};
 
-		fprintf(out, "The numbers part; first, in order of execution:\n  %-7s %s",
-			part->what, part->key);
+		cli_print(out, "The numbers part; first, in order of execution:\n  %-7s %s",
+			  part->what, part->key);
 		if (part->kind && part->layer)
-			fprintf(out, " (%s of %s)", part->kind, part->layer);
+			cli_print(out, " (%s of %s)", part->kind, part->layer);
 		fprintf(out, "\n");
-		fprintf(out, "  where   %s", part->mode ? part->mode : "-");
+		cli_print(out, "  where   %s", part->mode ? part->mode : "-");
 		for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 			if (keys[i].value != IPS_NULL)
 				fprintf(out, ", %s %" PRId64, keys[i].name, keys[i].value);
@@ -244,9 +244,9 @@ static void print_part(const struct report_diff *diff, FILE *out)
 
 static void print_run(const char *which, const char *path, const char *unfinished, FILE *out)
 {
-	fprintf(out, "%s  %s\n", which, path);
+	cli_print(out, "%s  %s\n", which, path);
 	if (unfinished)
-		fprintf(out, "        %s\n", unfinished);
+		cli_print(out, "        %s\n", unfinished);
 }
 
 static void write_text(const struct report_diff *diff, const struct diff_print *how, FILE *out,

@@ -135,10 +135,10 @@ enum status report_export_print_result(const struct report_export_request *reque
 	if (!err_stuck(err)) {
 		if (request->progress)
 			end_progress(request->progress);
-		fprintf(request->out, "%s%s", strcmp(path, "-") == 0 ? "" : path,
-			strcmp(path, "-") == 0 ? "" : ": ");
+		cli_print(request->out, "%s%s", strcmp(path, "-") == 0 ? "" : path,
+			  strcmp(path, "-") == 0 ? "" : ": ");
 		va_start(args, format);
-		vfprintf(request->out, format, args);
+		cli_vprint(request->out, format, args);
 		va_end(args);
 		fprintf(request->out, "\n%s", notes ? str_peek(notes) : "");
 		if (request->unfinished)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/cli.h"
 #include "common/arena.h"
 #include "common/fs.h"
 #include "common/map.h"
@@ -216,13 +217,14 @@ static enum status import(const char *path, const char *entry, const char *comma
 	for (int i = 0; i < REPORT_IMPORT_LEFTS; i++)
 		left += counts.left[i];
 	if (counts.broken)
-		fprintf(stderr, "%s: %s: byte %" PRIu64 ": %s; everything before it was imported\n",
-			command, path, counts.broken_at, counts.why);
+		cli_print(stderr,
+			  "%s: %s: byte %" PRIu64 ": %s; everything before it was imported\n",
+			  command, path, counts.broken_at, counts.why);
 	if (left > 0 && progress.shown)
-		fprintf(stderr,
-			"%s: %s: %" PRIu64 " of %" PRIu64
-			" events have no place here (`ipu-report import` lists them)\n",
-			command, path, left, counts.events);
+		cli_print(stderr,
+			  "%s: %s: %" PRIu64 " of %" PRIu64
+			  " events have no place here (`ipu-report import` lists them)\n",
+			  command, path, left, counts.events);
 	return ST_OK;
 }
 

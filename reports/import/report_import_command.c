@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cli.h"
 #include "common/clock.h"
 #include "common/fmt.h"
 #include "common/fs.h"
@@ -176,8 +177,8 @@ static void print_left(const struct report_import_counts *counts)
 		}
 		for (int w = 0; w < REPORT_IMPORT_WHATS && i == REPORT_IMPORT_LEFT_KIND; w++) {
 			if (counts->whats[w].count > 0)
-				printf(", %s %" PRIu64, counts->whats[w].what,
-				       counts->whats[w].count);
+				cli_print(stdout, ", %s %" PRIu64, counts->whats[w].what,
+					  counts->whats[w].count);
 		}
 		if (counts->left_at[i] > 0)
 			printf(" (the first at byte %" PRIu64 ")", counts->left_at[i]);
@@ -203,7 +204,8 @@ static void print_summary(const struct import_line *line, const struct report_im
 	};
 
 	fmt_bytes(bytes, counts->bytes);
-	printf("%s: %s in %.2f s, written to %s\n", line->trace, bytes, seconds, line->output);
+	cli_print(stdout, "%s: %s in %.2f s, written to %s\n", line->trace, bytes, seconds,
+		  line->output);
 	printf("written\n");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		if (rows[i].count > 0)
@@ -263,9 +265,9 @@ enum status report_import_run(int argc, char **argv, struct err *err)
 	if (!line.quiet)
 		print_summary(&line, &counts, (double)(clock_ns() - started) / 1e9);
 	if (counts.broken)
-		fprintf(stderr,
-			"ipu-report import: %s: byte %" PRIu64
-			": %s; everything before it was taken\n",
-			line.trace, counts.broken_at, counts.why);
+		cli_print(stderr,
+			  "ipu-report import: %s: byte %" PRIu64
+			  ": %s; everything before it was taken\n",
+			  line.trace, counts.broken_at, counts.why);
 	return ST_OK;
 }

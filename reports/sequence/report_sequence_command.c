@@ -187,9 +187,9 @@ static const float *tokens_of(struct sequence *s, const char *key, int64_t lengt
 /* Print "attention_0_scores, step 15: (2, 2, 32, 32): batch, heads, queries, keys". */
 static void print_header(const struct sequence *s)
 {
-	printf("%s, %s %lld: %s%s%s\n", s->kept.key, s->kept.by_update ? "weight update" : "step",
-	       (long long)s->kept.step, s->kept.shape_text, s->kept.dims ? ": " : "",
-	       s->kept.dims ? s->kept.dims : "");
+	cli_print(stdout, "%s, %s %lld: %s%s%s\n", s->kept.key,
+		  s->kept.by_update ? "weight update" : "step", (long long)s->kept.step,
+		  s->kept.shape_text, s->kept.dims ? ": " : "", s->kept.dims ? s->kept.dims : "");
 }
 
 static void read_kept(struct sequence *s, const char *dims)

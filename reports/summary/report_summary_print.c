@@ -49,8 +49,9 @@ static void print_line(struct print *print, const char *format, ...)
 		return;
 	}
 	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			*at = *at == '\n' || *at == '\t' ? ' ' : '?';
+		if (*at == '\n' || *at == '\t')
+			*at = ' ';
+	text[utf8_show(text, strlen(text), "")] = '\0';
 
 	if (report__width(text) <= print->width)
 		fprintf(print->out, "%s\n", text);

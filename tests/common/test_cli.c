@@ -647,6 +647,33 @@ static void set_or_unset(const char *name, const char *value)
 		unsetenv(name);
 }
 
+static void test_printed_names_control_nothing(void **state)
+{
+	char much[10000], *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	(void)state;
+	memset(much, 'x', sizeof(much) - 1);
+	much[sizeof(much) - 1] = '\0';
+	much[9000] = '\033';
+	assert_non_null(out);
+	cli_print(out, "%s\t%d\n", "a\033[m\xc2\x9b\xe2\x80\xae\xc3\xa4\xff", 3);
+	cli_print(out, "%s", "");
+	cli_print(out, "%s", much);
+	support_fail_alloc(0);
+	cli_print(out, "\n%s", much);
+	support_fail_alloc(-1);
+	fclose(out);
+	much[9000] = '?';
+	assert_int_equal(strncmp(text, "a?[m??\xc3\xa4\xff\t3\n", 12), 0);
+	assert_memory_equal(text + 12, much, sizeof(much) - 1);
+	/* Without memory: what is longer than a screen is cut. */
+	much[4094] = '\0';
+	assert_string_equal(text + 12 + sizeof(much), much);
+	free(text);
+}
+
 static void test_colour_follows_the_conventions(void **state)
 {
 	static const struct {
@@ -802,6 +829,7 @@ int main(void)
 		cmocka_unit_test(test_manual_page_formats_without_warnings),
 		cmocka_unit_test(test_fail_prints_one_line_and_gives_the_exit_code),
 		cmocka_unit_test(test_a_command_ends_with_a_line_where_a_signal_would_end_it),
+		cmocka_unit_test(test_printed_names_control_nothing),
 		cmocka_unit_test(test_colour_follows_the_conventions),
 		cmocka_unit_test(test_numbers_keep_to_the_range_of_their_option),
 		cmocka_unit_test(test_values_reach_the_fields_that_options_name),

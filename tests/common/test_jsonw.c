@@ -215,6 +215,23 @@ static void test_what_is_hidden_is_escaped(void **state)
 	str_free(&str);
 }
 
+static void test_a_json_text_is_written_as_it_is(void **state)
+{
+	struct str str = {0};
+	struct jsonw w;
+
+	(void)state;
+	jsonw_init_str(&w, &str, 0);
+	jsonw_begin_array(&w);
+	jsonw_value(&w, "{\"a\": [1,\n2]}");
+	jsonw_value(&w, "\"\xc2\x9b\xc3\xa4\xe2\x80\xae\xff\\n\"");
+	jsonw_end_array(&w);
+	assert_int_equal(jsonw_end(&w, NULL), ST_OK);
+	assert_string_equal(str_peek(&str),
+			    "[{\"a\": [1,\n2]},\"\\u009b\xc3\xa4\\u202e\xff\\n\"]\n");
+	str_free(&str);
+}
+
 static void test_files_get_the_same_bytes(void **state)
 {
 	struct str str = {0};
@@ -284,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_integers_are_exact),
 		cmocka_unit_test(test_bad_utf8_is_replaced),
 		cmocka_unit_test(test_what_is_hidden_is_escaped),
+		cmocka_unit_test(test_a_json_text_is_written_as_it_is),
 		cmocka_unit_test(test_files_get_the_same_bytes),
 		cmocka_unit_test(test_failed_writes_are_reported_at_the_end),
 		cmocka_unit_test(test_nesting_reaches_the_bound),

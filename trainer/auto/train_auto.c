@@ -231,8 +231,15 @@ enum status train_auto_write_framework(const char *directory, const char *cluste
 enum status train_auto_write_app(const char *directory, const char *run_json, struct err *err)
 {
 	char path[FS_PATH_SIZE];
+	struct str text = {0};
+	struct jsonw w;
+	enum status status;
 
 	if (!fs_path(path, "%s/app.json", directory))
 		return err_set(err, ST_INVALID, "%s: the path is too long", directory);
-	return fs_write(path, run_json, strlen(run_json), err);
+	jsonw_init_str(&w, &text, 0);
+	jsonw_value(&w, run_json);
+	status = text.failed ? err_nomem(err) : fs_write(path, str_peek(&text), text.length, err);
+	str_free(&text);
+	return status;
 }
