@@ -52,7 +52,7 @@ expect() {
 		[ ! -s error ] || fail "$*: done, but complains: $(cat error)"
 	else
 		[ ! -s said ] && [ "$(wc -l <error)" -eq 1 ] || fail "$*: not one line: $(cat said error)"
-		grep -q "^ipu-report[a-z -]*: .*$(basename "${*: -1}")\|^ipu-report" error || fail "$*: no place: $(cat error)"
+		grep -q "^ipu-report[a-z -]*: .*$(basename -- "${*: -1}")\|^ipu-report" error || fail "$*: no place: $(cat error)"
 	fi
 	tr '\n' ' ' <said | cat - error | grep -- "$pattern" >/dev/null || fail "$*: does not say \"$pattern\": $(cat said error)"
 }
@@ -154,7 +154,7 @@ while read -r -a words; do
 	rm -rf limit && mkdir limit
 	code=0
 	(
-		ulimit -f 4
+		ulimit -f 1
 		"$bin/ipu-report" "${words[@]}" >/dev/null 2>error
 	) || code=$?
 	[ $code -eq 1 ] && [ "$(wc -l <error)" -eq 1 ] || fail "${words[*]} onto a small disk: $code $(cat error)"
