@@ -8,7 +8,8 @@ and "What moves data". A phase is PART CYCLES MEAN TILES BYTES, where MEAN is wh
 average, at most as long as the busiest.
 """
 from fractions import Fraction
-from math import ceil, floor
+from itertools import product
+from math import ceil, floor, gcd
 
 TARGETS = {
     # tiles, clock, bytes of a vector, of a load, exchange, phase, link, remote
@@ -47,10 +48,10 @@ def up(a, b):
     return -(-a // b)
 
 
-def deal(target, count, lanes):
+def deal(target, count, lanes, tiles=1472):
     """Whole vectors, evenly: tiles that have any, elements of the fullest, elements on average."""
     vectors = up(count, lanes)
-    each = up(vectors, target.tiles)
+    each = up(vectors, min(tiles, target.tiles))
     tiles = up(vectors, each)
     return tiles, min(each * lanes, count), Fraction(count, tiles)
 
@@ -68,7 +69,7 @@ def phase(part, cycles, mean, tiles, nbytes):
 
 
 def map_vertex(functions, dtype, repeated):
-    alone = functions[0] if len(functions) == 1 and not repeated else None
+    alone = functions[0] if len(functions) == 1 else None
     table = {"relu": (9, 20, 2), "relu_grad": (9, 20, 3), "scaled_add": (45, 15 + 3, 3), "fill": (0, 22, 1)}
     if alone in table:
         return table[alone]
@@ -314,6 +315,386 @@ def all_reduces():
                           sync + exchange + work)
 
 
+# On the vector pipe: bytes of an element, elements of a vector.
+
+DTYPES = {"float32": (4, 2), "float16": (2, 4)}
+
+
+def line(kind, target, words, phases, temporary, flops):
+    print(kind, target.words(), *words, *(f"| {p}" for p in phases), "temporary", temporary, "flops", flops)
+
+
+def exchanged(target, part, most, total, tiles):
+    """The busiest tile receives @most bytes, all together @total; nothing sent is no phase."""
+    if not most:
+        return []
+    return [phase(part, Fraction(most, target.exchange), Fraction(total) / (tiles * target.exchange), tiles, ceil(total))]
+
+
+def in_place(target, part, most, total, tiles):
+    """An operand with another layout is arranged where it arrived."""
+    return [phase(part, arranged(target, most, 8), arranged(target, Fraction(total, tiles), 8), tiles, 0)]
+
+
+def worked(part, of, lanes, over):
+    """A vertex (supervisor, prologue, each) on elements that are spread over tiles."""
+    tiles, most, mean = over
+    return [phase(part, vertex(*of, lanes, most), vertex_mean(*of, lanes, mean), tiles, 0)]
+
+
+def time_of(target, phases):
+    return sum(int(p.split()[1]) + target.phase for p in phases)
+
+
+def maps_alone():
+    """Masks, casts, and maps with a repeated operand, of which a tile needs as many as it has elements."""
+    for target in Target("ipu2", 0), Target("ipu1", 7), Target("ipu2", 1):
+        for dtype, (size, lanes) in DTYPES.items():
+            for count in 1, 5, 23, 10007:
+                over = tiles, most, mean = deal(target, count, lanes)
+                line("map", target, (dtype, "random", count, 0), worked("Op", (6, 24, lanes), lanes, over), 0, count)
+                line("map", target, (dtype, "cast", count, 1), worked("Op", (0, 26, Fraction(lanes, 2)), lanes, over), 0, 0)
+                for functions, operands, repeated in (["add"], 1, 1), (["add"], 1, 1429), (["add", "divide_by"], 2, 10), (
+                        ["relu"], 1, 10):
+                    needed = min(most, repeated)
+                    got = (needed + most * (operands - 1)) * size
+                    total = (min(needed, mean) * tiles + count * (operands - 1)) * size
+                    phases = exchanged(target, "Op/ExchangePre", got, total, tiles)
+                    if operands > 1:
+                        phases += in_place(target, "Op/OnTileCopyPre", most * size, count * size, tiles)
+                    phases += worked("Op", map_vertex(functions, dtype == "float16", True), lanes, over)
+                    line("map_repeated", target, (dtype, "+".join(functions), count, operands, repeated), phases, got,
+                         count * len(functions))
+
+
+def sums(target, parts, half, depth, over):
+    """A reduction on tiles; few outputs may be made as several sums side by side, which a second compute set adds."""
+    if depth == 1:
+        return []
+    lanes, tiles, most, mean = 4 if half else 2, *over
+    o = 13 if half else 10
+
+    def at_once(part, d, side):
+        return worked(part, (0, 16, o + d), lanes, (tiles, most * side, mean * side))
+
+    ways = [at_once(parts(0), depth, 1)]
+    ways += [at_once(parts(0), up(depth, side), side) + at_once(parts(1), side, 1)
+             for side in (2, 4, 8, 16) if most * side <= lanes * WORKERS]
+    return min(ways, key=lambda phases: time_of(target, phases))
+
+
+def sums_over_tiles(target, parts, partials, outputs):
+    """Stages sum float32, at once. Each but the last takes the root of what is left by as many stages as are left."""
+    phases, gathered = [], 0
+    stages = 0 if partials < 2 else 1 if partials <= 64 else 2 if partials <= 64**2 else 3
+    for number in range(stages):
+        left = stages - number
+        by = max(n for n in range(1, partials + 1) if n**left <= partials)
+        after = up(partials, by)
+        over = tiles, most, _ = deal(target, outputs * after, 1)
+        phases += exchanged(target, parts(number) + "/ExchangePre", most * by * 4, partials * outputs * 4, tiles)
+        phases += worked(parts(number), (0, 16, 10 + by), 2, over)
+        gathered, partials = max(gathered, most * by * 4), after
+    return phases, gathered
+
+
+def tile_choices(most):
+    choices, t = {1216, 1472}, 1
+    while t <= most:
+        choices.add(t)
+        t += 1 + t // 20
+    return sorted(t for t in choices if t <= most)
+
+
+def reduction(target, parts, dtype, inputs, outputs, sent=False):
+    """On the fastest number of tiles, each with inputs of as many outputs as possible, then over tiles."""
+    ways, size = [], DTYPES[dtype][0]
+    for choice in tile_choices(min(target.tiles, inputs)):
+        tiles, most, mean = deal(target, inputs, 1, choice)
+        own = min(outputs, most)
+        phases = sums(target, parts, dtype == "float16", up(most, own), (tiles, own, min(Fraction(own), mean)))
+        number = len(phases)
+        if sent:
+            phases = exchanged(target, parts(0) + "/ExchangePre", most * size, inputs * size, tiles) + phases
+        more, gathered = sums_over_tiles(target, lambda n: parts(n + number), up(tiles * own, outputs), outputs)
+        ways.append((phases + more, max(gathered, most * size if sent else 0)))
+    return min(ways, key=lambda way: time_of(target, way[0]))
+
+
+def reductions():
+    def parts(number):
+        return f"Reduce{number}"
+
+    for dtype in DTYPES:
+        for depth in 1, 2, 7, 64, 1000:
+            for outputs in 1, 2, 11, 12, 13, 24, 25, 101:
+                target = Target("ipu2", 1)
+                line("reduce", target, (dtype, depth * outputs, outputs),
+                     *reduction(target, parts, dtype, depth * outputs, outputs), (depth - 1) * outputs)
+    for target in Target("ipu2", 2), Target("ipu1", 7), Target("ipu2", 30), Target("ipu1", 0):
+        for dtype in DTYPES:
+            for inputs, outputs in (2, 1), (1000, 1), (1000, 999), (1001, 13), (16384, 64), (16384, 5000), (99991, 1), (
+                    99991, 24):
+                line("reduce", target, (dtype, inputs, outputs), *reduction(target, parts, dtype, inputs, outputs),
+                     inputs - outputs)
+    for target in Target("ipu2", 0), Target("ipu1", 3):
+        for partials in 1, 2, 8, 63, 64, 65, 80, 1472, 4096, 4097, 15000, 300_000:
+            for outputs in 1, 13, 1000:
+                phases, gathered = sums_over_tiles(target, parts, partials, outputs)
+                line("reduce_over_tiles", target, (partials, outputs), phases, gathered, 0)
+
+
+def pool_worker(positions, columns, every, most):
+    """Pieces of rows and positions of each worker: positions are shared out evenly, in order. Of a gradient's piece only
+    every stride'th column has work for a tap, and no more than there are windows."""
+    for w in range(WORKERS):
+        pieces = {}
+        for at in range(positions * w // WORKERS, positions * (w + 1) // WORKERS):
+            pieces[at // columns] = pieces.get(at // columns, 0) + 1
+        yield len(pieces), sum(min(up(n, every), most) for n in pieces.values())
+
+
+def pool_vertex(pool, out, positions, columns, groups, v):
+    largest, backward, kernel, stride = pool
+    grad = largest and backward
+    first = 23 if grad else 13 if largest else 14
+    taps = min(up(kernel[0], stride[0]), out[0]) * kernel[1] if backward else kernel[0] * kernel[1]
+    slowest = 0
+    for p, m in pool_worker(positions, columns, *((stride[1], out[1]) if backward else (1, columns))):
+        each = 5 * p + 5 * m if grad else (4 if largest else 5) * p + 3 * m
+        slowest = max(slowest, groups * (4 + up(v * positions, 6)) + first + 15 * p + taps * (
+            p * (23 + (6 if grad else 4) * (groups - 1)) + groups * (2 * p + v * each)))
+    return 13 + WORKERS * (27 + slowest)
+
+
+def pool_covered(pool, size, out, n, d):
+    """What n neighbours need in dimension d: of the outputs their windows, of the inputs all windows that may have them."""
+    kernel, stride = pool[2][d], pool[3][d]
+    if pool[1]:
+        return min((n + kernel - 2) // stride + 1, out[d])
+    return min((n - 1) * stride + kernel if kernel > stride else n * kernel, size[d])
+
+
+def parts_of(size, tiles):
+    """Largest parts of a dimension of few elements, from one part on."""
+    return sorted({up(size, n) for n in range(1, min(size, tiles) + 1)}, reverse=True)
+
+
+def pool_plan(target, pool, dtype, batch, channels, field, out):
+    """The fastest cut; of several the first, by vectors of a group, parts of the batch, of rows, of columns."""
+    size, lanes = DTYPES[dtype]
+    largest, backward = pool[:2]
+    grad = largest and backward
+    over = field if backward else out
+    ways = []
+    for v in 1, 2, 4, 8:
+        if v * lanes > 16 or v > 1 and v * lanes >= 2 * channels:
+            continue
+        of = up(up(channels, lanes), v)
+        for b, r, c in product(*(parts_of(of_all, target.tiles) for of_all in (batch, *over))):
+            tiles = up(batch, b) * up(over[0], r) * up(over[1], c)
+            if tiles > target.tiles:
+                continue
+            groups = up(of, min(of, target.tiles // tiles))
+            tiles *= up(of, groups)
+            held = b * groups * v * lanes
+            got = pool_covered(pool, field, out, r, 0) * pool_covered(pool, field, out, c, 1) * (2 if grad else 1)
+            got = held * (got + (r * c if grad else 0)) * size
+            full = Fraction(batch * channels * over[0] * over[1], held * r * c * tiles)
+            work = pool_vertex(pool, out, b * r * c, c, groups, v)
+            phases = exchanged(target, "Pool/ExchangePre", got, got * tiles * full, tiles)
+            if v * lanes != max(gcd(channels, 16), lanes):
+                phases.append(phase("Pool/OnTileCopyPre", Fraction(got, 4), Fraction(got, 4) * full, tiles, 0))
+            ways.append((phases + [phase("PoolGrad" if backward else "Pool", work, work * full, tiles, 0)], got))
+    return min(ways, key=lambda way: time_of(target, way[0]))
+
+
+def pools():
+    shapes = (
+        (1, 1, (1, 1), (1, 1), (1, 1), (1, 1)), (1, 16, (4, 4), (2, 2), (2, 2), (2, 2)),
+        (2, 3, (8, 7), (6, 5), (3, 3), (1, 1)), (3, 40, (7, 13), (3, 6), (3, 3), (2, 2)),
+        (1, 130, (9, 9), (3, 3), (3, 3), (3, 3)), (1, 8, (5, 11), (1, 1), (5, 11), (5, 11)),
+        (1, 32, (1, 25), (1, 12), (1, 3), (1, 2)), (5, 64, (3, 7), (1, 3), (3, 5), (1, 1)),
+        (1, 6, (9, 8), (5, 3), (1, 2), (2, 3)))
+    for target in Target("ipu1", 1), Target("ipu2", 7):
+        for dtype in DTYPES:
+            for largest, backward in product((False, True), (False, True)):
+                for batch, channels, field, out, kernel, stride in shapes:
+                    words = (dtype, "max" if largest else "average", "backward" if backward else "forward", batch, channels)
+                    line("pool", target, (*words, *field, *out, *kernel, *stride),
+                         *pool_plan(target, (largest, backward, kernel, stride), dtype, batch, channels, field, out),
+                         batch * channels * out[0] * out[1] * kernel[0] * kernel[1])
+
+
+STEPS = {
+    # Sums and maximums of a row "=", maps of its elements "*" and of its one number "1", with their functions.
+    "softmax": (("=", "SoftmaxMax"), ("*", "SoftmaxSub/Exp", "add", "exp"), ("=", "SoftmaxSum"),
+                ("*", "SoftmaxDiv", "divide_by")),
+    "softmax_grad": (("*", "SoftmaxGrad/Mul", "add"), ("=", "SoftmaxGrad"), ("*", "SoftmaxGrad/SubMul", "add", "add")),
+    "cross_entropy": (("=", "Max"), ("*", "SubExp", "add", "exp"), ("=", "Sum"), ("1", "Log", "log"),
+                      ("*", "SubMul", "add", "add", "add", "select"), ("=", "Loss"), ("*", "Grad", "divide_by", "add")),
+    "error": (("*", "SubSquare", "add", "add"), ("=", "Error"), ("*", "Grad", "add", "add")),
+    "accuracy": (("max", "ArgMax"), ("equal", "CalcAccuracy")),
+}
+
+FLOPS = {"softmax": 5, "softmax_grad": 4, "cross_entropy": 3, "error": 3, "accuracy": 1}
+
+
+def row_steps(target, work, dtype, rows, columns, pieces):
+    """Rows, each in pieces, are shared out over the tiles; sums over pieces end on a tile of the row and return."""
+    size, lanes = DTYPES[dtype]
+    half = dtype == "float16"
+    length = up(columns, pieces)
+    cut = tiles, most, mean = deal(target, rows * pieces, 1)
+    whole = deal(target, rows, 1)
+    elements = tiles, most * length, mean * columns / pieces
+    got, total = most * length * size, rows * columns * size
+    phases = exchanged(target, "Rows/ExchangePre", got, total, tiles)
+    phases += in_place(target, "Rows/OnTileCopyPre", got, total, tiles)
+    for kind, part, *functions in STEPS[work]:
+        added, gathered = [], 0
+        if kind == "=":
+            added = sums(target, lambda n: f"{part}/Reduce{n}", half, length, cut)
+        elif kind == "max":
+            added = worked(part, (9, 20, 3 * lanes), lanes, elements)
+        elif kind == "equal":
+            added = worked(part, (9, 20, 4 * 2), 2, whole)
+        else:
+            of = 11, 58, 1 + sum(FUNCTIONS[f][half] for f in functions)
+            added = worked(part, of, lanes, elements if kind == "*" else whole)
+        if kind in ("=", "max"):
+            first = len(added) if kind == "=" else 0
+            more, gathered = sums_over_tiles(target, lambda n: f"{part}/Reduce{first + n}", pieces, rows)
+            added += more
+        if kind == "=" and pieces > 1:
+            added += exchanged(target, part + "/Broadcast/ExchangePre", most * size, rows * pieces * size, tiles)
+        phases += added
+        got = max(got, gathered)
+    return phases, 2 * got
+
+
+def rows_plan(target, work, dtype, rows, columns):
+    """As many pieces as are fastest, the fewest of several; losses and hits are summed over all rows."""
+    ways = [row_steps(target, work, dtype, rows, columns, 2**n) for n in range(11) if 2**n <= columns]
+    phases, most = min(ways, key=lambda way: time_of(target, way[0]))
+    if not work.startswith("softmax") and rows > 1:
+        total, gathered = reduction(target, lambda n: f"Total/Reduce{n}", dtype, rows, 1, sent=True)
+        phases, most = phases + total, max(most, gathered)
+    return phases, most
+
+
+def rows():
+    for target in Target("ipu2", 1), Target("ipu1", 0):
+        for dtype in DTYPES:
+            for work in STEPS:
+                for shape in (1, 1), (3, 2), (64, 10), (1, 4000), (5, 50000), (4000, 10), (300, 777):
+                    if shape[0] * shape[1] < 10000 * target.tiles:
+                        line("rows", target, (dtype, work, *shape), *rows_plan(target, work, dtype, *shape),
+                             shape[0] * shape[1] * FLOPS[work])
+
+
+def slice_plan(target, update, dtype, entries, columns, lookups, tables):
+    """The fastest cut into groups of lookups, parts of columns and of entries; of several the first, in this order."""
+    size, lanes = DTYPES[dtype]
+    together = min(tables, target.tiles)
+    each = up(tables, together)
+    share = target.tiles // together
+    vectors = up(columns, lanes)
+    ways = []
+    for g, c, e in product((1, 2, 4, 8), range(1, 9), range(1, 9)):
+        if g * c * e > share or g > lookups or e > entries or up(vectors, up(vectors, c)) != c:
+            continue
+        tiles = g * c * e * together
+        width = up(vectors, c) * lanes
+        of = up(lookups, g)
+        inside = each * up(of, e)
+        of *= each
+        table = each * up(entries, e) * width * size
+        got = of * 4 + (of * width * size if update else table - table // g)
+        start, found, step, missed = (38, 11, 3, 5) if update else (30, 19, 2, 8)
+        found += step * up(width, 2)
+        name = "MultiUpdateAdd" if update else "MultiSlice"
+        work = WORKERS * (start + up(inside, WORKERS) * found + up(of - inside, WORKERS) * missed)
+        phases = exchanged(target, "MultiSlice/ExchangePre", got, got * tiles, tiles)
+        phases.append(phase(name + "/stage0", work, work, tiles, 0))
+        held = got + (0 if update else of * width * size)
+        if update and g > 1:
+            added, gathered = sums_over_tiles(target, lambda n: f"{name}/Reduce{n}", g, entries * columns * tables)
+            phases += added
+            held = max(got, gathered) + 2 * table
+        if not update and e > 1:
+            held += of * width * size
+            work = WORKERS * (start + up(up(of, e), WORKERS) * found)
+            phases += exchanged(target, name + "/stage1/ExchangePre", of * width * size, of * width * size * tiles, tiles)
+            phases.append(phase(name + "/stage1", work, work, tiles, 0))
+        ways.append((phases, held))
+    return min(ways, key=lambda way: time_of(target, way[0]))
+
+
+def slices():
+    for target in Target("ipu2", 1), Target("ipu1", 3), Target("ipu2", 8):
+        for dtype in DTYPES:
+            for update in False, True:
+                for shape in (1, 1, 1, 1), (7, 5, 13, 1), (300, 16, 1, 1), (300, 3, 600, 1), (1000, 1, 7, 1), (
+                        4, 64, 96, 1), (50, 12, 96, 2), (20, 8, 30, 13):
+                    line("slice", target, (dtype, "update" if update else "lookup", *shape),
+                         *slice_plan(target, update, dtype, *shape), 2 * shape[1] * shape[2] * shape[3] if update else 0)
+
+
+CELLS = {
+    # Gates, products (of inputs, of state, of how many gates), the map's sigmoids, tanhs and additions, forward and back.
+    "lstm": (4, ((1, 1, 4),), (3, 2, 8), (0, 1, 18)),
+    "gru": (3, ((1, 0, 3), (0, 1, 3)), (2, 1, 8), (0, 0, 14)),
+    "gru_reset_before": (3, ((1, 1, 2), (1, 1, 1)), (2, 1, 8), (0, 0, 14)),
+    "rnn": (1, ((1, 0, 1), (0, 1, 1)), (0, 1, 1), (0, 0, 3)),
+}
+
+
+def together_of(cell, size, lanes, batch, steps, units):
+    """Steps of an LSTM that have one product for their weights' gradient."""
+    grain = gcd(units, 16)
+    of_a_tile = up(batch * units // grain, 1472) * grain * 4 * size
+    most = min(638976 // 50 // of_a_tile, steps) // lanes * lanes
+    return up(steps, up(steps, most)) if cell == "lstm" and most else 1
+
+
+def cell_ops(cell, which, dtype, batch, steps, inputs, units, fixed):
+    gates, products, forward, backward = CELLS[cell]
+    together = together_of(cell, *DTYPES[dtype], batch, steps, units)
+    groups = up(steps, together)
+    ops = [("map", steps, batch * units, *backward)] if which == "data" else []
+    for of_inputs, of_state, wide in products:
+        n, k = wide * units, inputs * of_inputs + units * of_state
+        at_once = cell == "rnn" and of_inputs  # which needs no state
+        times, rows = (1, batch * steps) if at_once else (steps, batch)
+        if which == "forward":
+            ops.append(("product", times, rows, k, n))
+        elif which == "data":
+            k -= inputs * of_inputs * fixed
+            ops += [("product", times, rows, n, k)] if k else []
+        elif at_once:
+            ops.append(("product", 1, k, rows, n))
+        else:
+            ops += [("product", groups, k, batch * together, n), ("sum", groups, k * n)]
+    biases = batch * gates * units
+    if which == "forward":
+        ops.append(("map", steps, batch * units, *forward))
+    elif which == "weights":
+        ops.append(("reduce", groups, biases * together, biases) if together > 1 else ("sum", groups, biases))
+        ops.append(("reduce", 1, biases, gates * units))
+    return ops
+
+
+def cells():
+    for cell in CELLS:
+        for which in "forward", "data", "weights":
+            for fixed in (0, 1) if which == "data" else (0,):
+                for dtype in DTYPES if (cell, which) == ("lstm", "weights") else ["float32"]:
+                    for shape in (1, 1, 1, 2), (3, 5, 8, 16), (64, 100, 40, 512), (2048, 9, 24, 1024):
+                        ops = cell_ops(cell, which, dtype, *shape, fixed)
+                        print("cell", cell, which, dtype, *shape, fixed, *("| " + " ".join(map(str, op)) for op in ops))
+
+
 maps()
 vertices()
 slic()
@@ -322,3 +703,9 @@ fifos()
 streams()
 syncs()
 all_reduces()
+maps_alone()
+reductions()
+pools()
+rows()
+slices()
+cells()

@@ -14,6 +14,7 @@
 #include "ipu/compile/ipu_program_internal.h"
 #include "ipu/ipu_timeline.h"
 #include "ipu/plan/ipu_plan.h"
+#include "ipu/plan/plan_vector.h"
 #include "ipu/plan/plan_vertex.h"
 
 /* Each word of a line, in turn; a line that has too few fails. */
@@ -53,15 +54,9 @@ static enum ipu_dtype dtype_of(struct words *words)
 	return strcmp(word(words), "float16") == 0 ? IPU_FLOAT16 : IPU_FLOAT32;
 }
 
-/* The plan's phases are those that the rest of the line has. */
-static void check_plan(const struct ipu_target *target, const struct ipu_op *op,
-		       struct words *words)
+/* The plan's phases are those that the rest of the line has, and so are other figures at its end. */
+static void check_phases(const struct ipu_plan *plan, struct words *words)
 {
-	struct ipu_planner *planner;
-	const struct ipu_plan *plan;
-
-	assert_int_equal(ipu_planner_new(&planner, target, NULL), ST_OK);
-	assert_int_equal(ipu_planner_plan(planner, op, NULL, &plan, NULL), ST_OK);
 	for (int i = 0; i < plan->phase_count; i++) {
 		const struct ipu_phase *phase = &plan->phases[i];
 
@@ -72,13 +67,29 @@ static void check_plan(const struct ipu_target *target, const struct ipu_op *op,
 		assert_int_equal(phase->tiles, whole(words));
 		assert_int_equal(phase->bytes, whole(words));
 	}
-	assert_null(strtok_r(NULL, " \n", &words->rest));
+	for (char *name; (name = strtok_r(NULL, " \n", &words->rest));) {
+		const bool flops = strcmp(name, "flops") == 0;
+
+		assert_true(flops || strcmp(name, "temporary") == 0);
+		assert_int_equal(flops ? plan->flops : plan->temporary_bytes, whole(words));
+	}
+}
+
+static void check_plan(const struct ipu_target *target, const struct ipu_op *op,
+		       struct words *words)
+{
+	struct ipu_planner *planner;
+	const struct ipu_plan *plan;
+
+	assert_int_equal(ipu_planner_new(&planner, target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_plan(planner, op, NULL, &plan, NULL), ST_OK);
+	check_phases(plan, words);
 	ipu_planner_free(planner);
 }
 
-static void check_map(struct words *words)
+/* A map up to its number of elements and operands. */
+static struct ipu_op map_of(struct words *words)
 {
-	const struct ipu_target target = target_of(words);
 	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE, .dtype = dtype_of(words)};
 	char *rest = word(words);
 
@@ -88,6 +99,14 @@ static void check_map(struct words *words)
 				op.elements.times[f]++;
 	op.elements.count = whole(words);
 	op.elements.operands = whole(words);
+	return op;
+}
+
+static void check_map(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	const struct ipu_op op = map_of(words);
+
 	check_plan(&target, &op, words);
 }
 
@@ -249,6 +268,149 @@ static void check_all_reduce(struct words *words)
 	arena_fini(&executable.arena);
 }
 
+/* ---- on the vector pipe ---------------------------------------------------------------------- */
+
+static void check_map_repeated(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	struct ipu_op op = map_of(words);
+
+	op.elements.broadcast = whole(words);
+	check_plan(&target, &op, words);
+}
+
+static void check_reduce(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	struct ipu_op op = {.kind = IPU_OP_REDUCE, .dtype = dtype_of(words)};
+
+	op.reduce.inputs = whole(words);
+	op.reduce.outputs = whole(words);
+	check_plan(&target, &op, words);
+}
+
+static void check_reduce_over_tiles(struct words *words)
+{
+	static const struct ipu__reduce_names names = IPU_REDUCE_NAMES("");
+	const struct ipu_target target = target_of(words);
+	struct ipu_plan plan = {0};
+	struct ipu__reducing reducing = {&plan, &target, IPU_FLOAT32, &names, 0};
+	const int64_t partials = whole(words);
+
+	ipu__reduce_over_tiles(&reducing, partials, whole(words));
+	check_phases(&plan, words);
+}
+
+static void check_pool(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	struct ipu_op op = {.kind = IPU_OP_POOL, .dtype = dtype_of(words)};
+	int64_t *sizes[] = {op.pool.in, op.pool.out, op.pool.kernel, op.pool.stride};
+
+	op.pool.max = strcmp(word(words), "max") == 0;
+	op.pool.backward = strcmp(word(words), "backward") == 0;
+	op.pool.batch = whole(words);
+	op.pool.channels = whole(words);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(sizes); i++)
+		sizes[i / 2][i % 2] = whole(words);
+	check_plan(&target, &op, words);
+}
+
+static void check_rows(struct words *words)
+{
+	static const char *const works[IPU_ROWS_WORKS] = {
+		[IPU_ROWS_SOFTMAX] = "softmax",
+		[IPU_ROWS_SOFTMAX_GRAD] = "softmax_grad",
+		[IPU_ROWS_CROSS_ENTROPY] = "cross_entropy",
+		[IPU_ROWS_ERROR] = "error",
+		[IPU_ROWS_ARGMAX] = "accuracy",
+	};
+	const struct ipu_target target = target_of(words);
+	struct ipu_op op = {.kind = IPU_OP_ROWS, .dtype = dtype_of(words)};
+	const char *name = word(words);
+
+	while (strcmp(works[op.rows.work], name) != 0)
+		op.rows.work++;
+	op.rows.rows = whole(words);
+	op.rows.columns = whole(words);
+	check_plan(&target, &op, words);
+}
+
+static void check_slice(struct words *words)
+{
+	const struct ipu_target target = target_of(words);
+	struct ipu_op op = {.kind = IPU_OP_SLICE, .dtype = dtype_of(words)};
+
+	op.slice.update = strcmp(word(words), "update") == 0;
+	op.slice.entries = whole(words);
+	op.slice.columns = whole(words);
+	op.slice.lookups = whole(words);
+	op.slice.tables = whole(words);
+	check_plan(&target, &op, words);
+}
+
+/* What an operation of a cell is in the file: its kind, how often it runs, its sizes. */
+static void check_cell_op(const struct ipu_op *op, struct words *words)
+{
+	const struct ipu_elements *elements = &op->elements;
+	const char *kind = word(words);
+
+	assert_int_equal(op->repeats, whole(words));
+	if (strcmp(kind, "product") == 0) {
+		assert_int_equal(op->kind, IPU_OP_MATMUL);
+		assert_int_equal(op->matmul.m, whole(words));
+		assert_int_equal(op->matmul.k, whole(words));
+		assert_int_equal(op->matmul.n, whole(words));
+	} else if (strcmp(kind, "reduce") == 0) {
+		assert_int_equal(op->kind, IPU_OP_REDUCE);
+		assert_int_equal(op->reduce.inputs, whole(words));
+		assert_int_equal(op->reduce.outputs, whole(words));
+	} else {
+		assert_int_equal(op->kind, IPU_OP_ELEMENTWISE);
+		assert_int_equal(elements->count, whole(words));
+		if (strcmp(kind, "sum") == 0) {
+			assert_int_equal(elements->operands, 2);
+			assert_int_equal(elements->times[IPU_FN_ADD] +
+						 elements->times[IPU_FN_SCALED_ADD],
+					 1);
+		} else {
+			assert_int_equal(elements->times[IPU_FN_SIGMOID], whole(words));
+			assert_int_equal(elements->times[IPU_FN_TANH], whole(words));
+			assert_int_equal(elements->times[IPU_FN_ADD], whole(words));
+		}
+	}
+}
+
+static void check_cell(struct words *words)
+{
+	const char *cell = word(words), *pass = word(words);
+	struct ipu_composite composite = {.kind = strcmp(cell, "lstm") == 0  ? IPU_COMPOSITE_LSTM
+						  : strcmp(cell, "rnn") == 0 ? IPU_COMPOSITE_RNN
+									     : IPU_COMPOSITE_GRU,
+					  .pass = strcmp(pass, "forward") == 0 ? IPU_FORWARD
+						  : strcmp(pass, "data") == 0
+							  ? IPU_BACKWARD_DATA
+							  : IPU_BACKWARD_WEIGHTS,
+					  .dtype = dtype_of(words),
+					  .reset_before = strcmp(cell, "gru_reset_before") == 0};
+	struct ipu_op ops[IPU_COMPOSITE_OPS];
+	int count;
+
+	composite.batch = whole(words);
+	composite.steps = whole(words);
+	composite.features = whole(words);
+	composite.units = whole(words);
+	composite.fixed_input = whole(words);
+	count = ipu_composite_ops(&composite, ops);
+	for (int o = 0; o < count; o++) {
+		if (ops[o].kind == IPU_OP_COPY)
+			continue;
+		assert_string_equal(word(words), "|");
+		check_cell_op(&ops[o], words);
+	}
+	assert_null(strtok_r(NULL, " \n", &words->rest));
+}
+
 static const struct {
 	const char *kind;
 	void (*check)(struct words *words);
@@ -264,13 +426,20 @@ static const struct {
 	{"stream", check_stream},
 	{"sync", check_sync},
 	{"all_reduce", check_all_reduce},
+	{"map_repeated", check_map_repeated},
+	{"reduce", check_reduce},
+	{"reduce_over_tiles", check_reduce_over_tiles},
+	{"pool", check_pool},
+	{"rows", check_rows},
+	{"slice", check_slice},
+	{"cell", check_cell},
 };
 
 static void test_formulas_are_those_of_the_document(void **state)
 {
 	const char *source = getenv("IPUSCOPE_SOURCE_DIR");
 	int lines[ARRAY_LEN(kinds)] = {0};
-	char path[SUPPORT_PATH_SIZE], line[1024];
+	char path[SUPPORT_PATH_SIZE], line[2048];
 	FILE *file;
 
 	(void)state;
