@@ -354,8 +354,12 @@ def maps_alone():
                 over = tiles, most, mean = deal(target, count, lanes)
                 line("map", target, (dtype, "random", count, 0), worked("Op", (6, 24, lanes), lanes, over), 0, count)
                 line("map", target, (dtype, "cast", count, 1), worked("Op", (0, 26, Fraction(lanes, 2)), lanes, over), 0, 0)
-                for functions, operands, repeated in (["add"], 1, 1), (["add"], 1, 1429), (["add", "divide_by"], 2, 10), (
-                        ["relu"], 1, 10):
+                if count == 23:
+                    for function, flops in ("scaled_add", 2 * count), ("fill", 0):
+                        phases = worked("Op", map_vertex([function], dtype == "float16", False), lanes, over)
+                        line("map", target, (dtype, function, count, 1), phases, 0, flops)
+                repeats = (["add"], 1, 1), (["add"], 1, 1429), (["add", "divide_by"], 2, 10), (["relu"], 1, 10)
+                for functions, operands, repeated in repeats if count in (5, 10007) else ():
                     needed = min(most, repeated)
                     got = (needed + most * (operands - 1)) * size
                     total = (min(needed, mean) * tiles + count * (operands - 1)) * size
@@ -367,7 +371,7 @@ def maps_alone():
                          count * len(functions))
 
 
-def sums(target, parts, half, depth, over):
+def sums_on_tiles(target, parts, half, depth, over):
     """A reduction on tiles; few outputs may be made as several sums side by side, which a second compute set adds."""
     if depth == 1:
         return []
@@ -412,7 +416,7 @@ def reduction(target, parts, dtype, inputs, outputs, sent=False):
     for choice in tile_choices(min(target.tiles, inputs)):
         tiles, most, mean = deal(target, inputs, 1, choice)
         own = min(outputs, most)
-        phases = sums(target, parts, dtype == "float16", up(most, own), (tiles, own, min(Fraction(own), mean)))
+        phases = sums_on_tiles(target, parts, dtype == "float16", up(most, own), (tiles, own, min(Fraction(own), mean)))
         number = len(phases)
         if sent:
             phases = exchanged(target, parts(0) + "/ExchangePre", most * size, inputs * size, tiles) + phases
@@ -426,16 +430,16 @@ def reductions():
         return f"Reduce{number}"
 
     for dtype in DTYPES:
-        for depth in 1, 2, 7, 64, 1000:
-            for outputs in 1, 2, 11, 12, 13, 24, 25, 101:
+        for depth in 1, 2, 64, 128, 1000:
+            for outputs in 1, 11, 12, 13, 24, 25, 101:
                 target = Target("ipu2", 1)
-                line("reduce", target, (dtype, depth * outputs, outputs),
+                line("reduction", target, (dtype, depth * outputs, outputs),
                      *reduction(target, parts, dtype, depth * outputs, outputs), (depth - 1) * outputs)
-    for target in Target("ipu2", 2), Target("ipu1", 7), Target("ipu2", 30), Target("ipu1", 0):
+    for target in Target("ipu1", 7), Target("ipu2", 30), Target("ipu1", 0), Target("ipu2", 0):
         for dtype in DTYPES:
             for inputs, outputs in (2, 1), (1000, 1), (1000, 999), (1001, 13), (16384, 64), (16384, 5000), (99991, 1), (
-                    99991, 24):
-                line("reduce", target, (dtype, inputs, outputs), *reduction(target, parts, dtype, inputs, outputs),
+                    99991, 24), (10**9, 10):
+                line("reduction", target, (dtype, inputs, outputs), *reduction(target, parts, dtype, inputs, outputs),
                      inputs - outputs)
     for target in Target("ipu2", 0), Target("ipu1", 3):
         for partials in 1, 2, 8, 63, 64, 65, 80, 1472, 4096, 4097, 15000, 300_000:
@@ -515,7 +519,7 @@ def pools():
         (2, 3, (8, 7), (6, 5), (3, 3), (1, 1)), (3, 40, (7, 13), (3, 6), (3, 3), (2, 2)),
         (1, 130, (9, 9), (3, 3), (3, 3), (3, 3)), (1, 8, (5, 11), (1, 1), (5, 11), (5, 11)),
         (1, 32, (1, 25), (1, 12), (1, 3), (1, 2)), (5, 64, (3, 7), (1, 3), (3, 5), (1, 1)),
-        (1, 6, (9, 8), (5, 3), (1, 2), (2, 3)))
+        (1, 6, (9, 8), (5, 3), (1, 2), (2, 3)), (13, 2, (2, 2), (1, 1), (2, 2), (2, 2)))
     for target in Target("ipu1", 1), Target("ipu2", 7):
         for dtype in DTYPES:
             for largest, backward in product((False, True), (False, True)):
@@ -554,7 +558,7 @@ def row_steps(target, work, dtype, rows, columns, pieces):
     for kind, part, *functions in STEPS[work]:
         added, gathered = [], 0
         if kind == "=":
-            added = sums(target, lambda n: f"{part}/Reduce{n}", half, length, cut)
+            added = sums_on_tiles(target, lambda n: f"{part}/Reduce{n}", half, length, cut)
         elif kind == "max":
             added = worked(part, (9, 20, 3 * lanes), lanes, elements)
         elif kind == "equal":
@@ -587,7 +591,7 @@ def rows():
     for target in Target("ipu2", 1), Target("ipu1", 0):
         for dtype in DTYPES:
             for work in STEPS:
-                for shape in (1, 1), (3, 2), (64, 10), (1, 4000), (5, 50000), (4000, 10), (300, 777):
+                for shape in (1, 1), (2, 5), (64, 10), (1, 4000), (5, 50000), (4000, 10), (300, 777):
                     if shape[0] * shape[1] < 10000 * target.tiles:
                         line("rows", target, (dtype, work, *shape), *rows_plan(target, work, dtype, *shape),
                              shape[0] * shape[1] * FLOPS[work])
@@ -636,7 +640,7 @@ def slices():
         for dtype in DTYPES:
             for update in False, True:
                 for shape in (1, 1, 1, 1), (7, 5, 13, 1), (300, 16, 1, 1), (300, 3, 600, 1), (1000, 1, 7, 1), (
-                        4, 64, 96, 1), (50, 12, 96, 2), (20, 8, 30, 13):
+                        4, 64, 96, 1), (50, 12, 96, 2), (20, 8, 30, 13), (20000, 2, 600, 1), (300, 3, 600, 2), (50, 70, 20, 1):
                     line("slice", target, (dtype, "update" if update else "lookup", *shape),
                          *slice_plan(target, update, dtype, *shape), 2 * shape[1] * shape[2] * shape[3] if update else 0)
 
@@ -690,7 +694,8 @@ def cells():
         for which in "forward", "data", "weights":
             for fixed in (0, 1) if which == "data" else (0,):
                 for dtype in DTYPES if (cell, which) == ("lstm", "weights") else ["float32"]:
-                    for shape in (1, 1, 1, 2), (3, 5, 8, 16), (64, 100, 40, 512), (2048, 9, 24, 1024):
+                    for shape in (1, 2, 1, 3), (3, 5, 8, 16), (512, 100, 40, 96), (92, 100, 8, 256), (
+                            2048, 9, 24, 1024):
                         ops = cell_ops(cell, which, dtype, *shape, fixed)
                         print("cell", cell, which, dtype, *shape, fixed, *("| " + " ".join(map(str, op)) for op in ops))
 

@@ -54,7 +54,7 @@ static enum ipu_dtype dtype_of(struct words *words)
 	return strcmp(word(words), "float16") == 0 ? IPU_FLOAT16 : IPU_FLOAT32;
 }
 
-/* The plan's phases are those that the rest of the line has, and so are other figures at its end. */
+/* The plan's phases are those that the line has; so are the figures at its end, if it has any. */
 static void check_phases(const struct ipu_plan *plan, struct words *words)
 {
 	for (int i = 0; i < plan->phase_count; i++) {
@@ -279,7 +279,7 @@ static void check_map_repeated(struct words *words)
 	check_plan(&target, &op, words);
 }
 
-static void check_reduce(struct words *words)
+static void check_reduction(struct words *words)
 {
 	const struct ipu_target target = target_of(words);
 	struct ipu_op op = {.kind = IPU_OP_REDUCE, .dtype = dtype_of(words)};
@@ -427,7 +427,7 @@ static const struct {
 	{"sync", check_sync},
 	{"all_reduce", check_all_reduce},
 	{"map_repeated", check_map_repeated},
-	{"reduce", check_reduce},
+	{"reduction", check_reduction},
 	{"reduce_over_tiles", check_reduce_over_tiles},
 	{"pool", check_pool},
 	{"rows", check_rows},
