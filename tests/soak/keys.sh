@@ -67,19 +67,24 @@ press()
 	esac
 }
 
-# The viewer shows its help when it is asked to.
+# The viewer shows its help when it is asked to. Where it is busy, Esc stops what it reads, or two of them arrive as one key: once more then.
 answers()
 {
 	"${tmux_[@]}" resize-window -t v -x 100 -y 30
-	local i
-	for i in 1 2 3; do
-		keys Escape
-		sleep 0.3
+	local pause i
+	for pause in 0.3 1 3 10; do
+		for i in 1 2 3; do
+			keys Escape
+			sleep $pause
+		done
+		keys '?'
+		for i in $(seq 300); do
+			screen | grep -F "Esc goes back" >/dev/null && keys Escape && sleep 0.3 && return 0
+			sleep 0.1
+		done
 	done
-	keys '?'
-	see "Esc goes back" || return 1
-	keys Escape
-	sleep 0.3
+	fail "it does not answer"
+	return 1
 }
 
 # --- each report in turn, until the time is over ---------------------------------------------------------
