@@ -143,7 +143,7 @@ void fs_reader_close(struct fs_reader *reader)
 	reader->fd = -1;
 }
 
-enum status fs_reader_take(struct fs_reader *reader, void *out, size_t size, size_t *got,
+enum status fs_reader_read(struct fs_reader *reader, void *out, size_t size, size_t *got,
 			   struct err *err)
 {
 	*got = 0;

@@ -26,7 +26,7 @@ struct fs_reader {
 };
 enum status fs_reader_open(struct fs_reader *reader, const char *path, struct err *err);
 /* Read up to @size bytes; *@got is less only at the end of the file. */
-enum status fs_reader_take(struct fs_reader *reader, void *out, size_t size, size_t *got,
+enum status fs_reader_read(struct fs_reader *reader, void *out, size_t size, size_t *got,
 			   struct err *err);
 void fs_reader_close(struct fs_reader *reader); /* accepts one that did not open */
 

@@ -104,14 +104,14 @@ enum status outfeed_new(struct outfeed **out, const struct outfeed_params *param
 	return status;
 }
 
-enum status outfeed_settle(struct outfeed *outfeed, uint64_t before, struct err *err)
+enum status outfeed_drain(struct outfeed *outfeed, uint64_t before, struct err *err)
 {
 	enum status bad, rings;
 
 	if (outfeed->health)
-		outfeed_health_settle(outfeed->health);
-	bad = outfeed__failed(outfeed, outfeed__bad_settle(outfeed, before), err);
-	rings = outfeed__failed(outfeed, outfeed__rings_settle(outfeed), bad == ST_OK ? err : NULL);
+		outfeed_health_evaluate(outfeed->health);
+	bad = outfeed__failed(outfeed, outfeed__bad_write(outfeed, before), err);
+	rings = outfeed__failed(outfeed, outfeed__rings_flush(outfeed), bad == ST_OK ? err : NULL);
 	return bad == ST_OK ? rings : bad;
 }
 
@@ -122,7 +122,7 @@ enum status outfeed_close(struct outfeed *outfeed, struct err *err)
 	if (!outfeed)
 		return ST_OK;
 	outfeed_flush(outfeed);
-	status = outfeed_settle(outfeed, UINT64_MAX, err);
+	status = outfeed_drain(outfeed, UINT64_MAX, err);
 	outfeed_free(outfeed);
 	return status;
 }
@@ -557,7 +557,7 @@ static int record_at_tier(struct job *job)
 	struct outfeed_replica *replica = job->replica;
 	int status = 0;
 
-	/* The value goes into ring and frames, which the settling thread reads, too. */
+	/* The value goes into ring and frames, which the draining thread reads, too. */
 	if (replica->frames) {
 		pthread_mutex_lock(&replica->lock);
 		status = outfeed__ring_flush(job->tensor, &replica->ring);

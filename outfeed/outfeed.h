@@ -3,12 +3,12 @@
  * measurements go to the recording and to the health rules, and the first value that is not
  * finite is located.
  *
- * A program adds its tensors, records each as often as it likes, and settles from time to time.
+ * A program adds its tensors, records each as often as it likes, and drains from time to time.
  * For one recorded value the recorder does the passes that its tier needs, appends rows, and
  * checks the rules and the first non-finite number.
  *
  * Threads: one thread adds tensors before any is recorded; one thread at a time records a tensor
- * and replica; any one thread calls outfeed_settle() and outfeed_flush(), also concurrently with
+ * and replica; any one thread calls outfeed_drain() and outfeed_flush(), also concurrently with
  * those.
  */
 #ifndef OUTFEED_H
@@ -88,7 +88,7 @@ struct outfeed_moment {
 	struct ips_keys keys;
 	int64_t time_ns;
 	uint64_t order; /* of execution: a result has a greater one than its inputs; see
-			   outfeed_settle() */
+			   outfeed_drain() */
 	/*
 	 * The bits of the greatest |x|, if a kernel has computed them already (outfeed_stats.h).
 	 */
@@ -129,10 +129,10 @@ void outfeed_state(struct outfeed *outfeed, int index, outfeed_state_visit visit
 
 /* Everything of an order below @before has been recorded: if this includes the first non-finite
  * number, write it. */
-enum status outfeed_settle(struct outfeed *outfeed, uint64_t before, struct err *err);
+enum status outfeed_drain(struct outfeed *outfeed, uint64_t before, struct err *err);
 
 /* Request that each ring of the last N is written before its tensor is recorded next, or by the
- * next outfeed_settle() before that. Safe in a signal handler. */
+ * next outfeed_drain() before that. Safe in a signal handler. */
 void outfeed_flush(struct outfeed *outfeed);
 
 /* Return the database bytes of one recorded value at @choice, as the budget charges them; also used

@@ -2,13 +2,13 @@
  * The first number that is not finite, and the trail of tensors that led to it.
  *
  * The candidate with the least (order, replica, tensor) wins, whichever thread finds it and when.
- * It is written when outfeed_settle() knows that no earlier one can come. The trail has what the
+ * It is written when outfeed_drain() knows that no earlier one can come. The trail has what the
  * same replica recorded before it in the order of execution, each tensor once, as it was then. It
  * is built from the frames that each tensor and replica retains. They end at the candidate and go
  * back OUTFEED_FRAMES values, so the trail is the same for any schedule in which no thread is
  * further ahead.
  *
- * Threading: any thread adds candidates; one thread settles.
+ * Threading: any thread adds candidates; one thread drains.
  */
 #include <math.h>
 #include <string.h>
@@ -258,7 +258,7 @@ static int append_trail(struct ips_recording *recording, const struct outfeed_ca
 	return status;
 }
 
-int outfeed__bad_settle(struct outfeed *outfeed, uint64_t before)
+int outfeed__bad_write(struct outfeed *outfeed, uint64_t before)
 {
 	struct ips_recording *recording = outfeed->params.recording;
 	struct outfeed_bad *bad = &outfeed->bad;

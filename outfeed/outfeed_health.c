@@ -693,7 +693,7 @@ static bool is_first_of_replica(const struct outfeed_health *health,
 	return other == tensor;
 }
 
-void outfeed_health_settle(struct outfeed_health *health)
+void outfeed_health_evaluate(struct outfeed_health *health)
 {
 	const struct outfeed_health_rule *rule = &health->rules.rule[OF(poor_initialization)];
 	struct start *first = &health->first;

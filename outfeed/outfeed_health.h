@@ -6,7 +6,7 @@
  * `patience` rows in a row, and again only after it was satisfied in between.
  *
  * Threads: one thread at a time feeds each tensor's state. One thread feeds losses, epochs and
- * classes and settles, also concurrently with those. Hits are reported one at a time.
+ * classes and drains, also concurrently with those. Hits are reported one at a time.
  */
 #ifndef OUTFEED_HEALTH_H
 #define OUTFEED_HEALTH_H
@@ -161,7 +161,7 @@ void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys
 			    double misprediction);
 /* Check rules across tensors (poor_initialization); call it from time to time, and at the end. The
  * times of the calls do not change the hits. */
-void outfeed_health_settle(struct outfeed_health *health);
+void outfeed_health_evaluate(struct outfeed_health *health);
 
 /*
  * The rules' state, so that a stopped training can continue with it: @visit writes or reads @bytes

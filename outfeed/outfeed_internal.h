@@ -54,7 +54,7 @@ struct outfeed_ring {
 };
 
 /* State of one replica, written by the thread that records it. The lock guards ring and frames,
- * because outfeed_settle() reads them. */
+ * because outfeed_drain() reads them. */
 struct outfeed_replica {
 	struct outfeed_health_tensor *health; /* NULL: no rules */
 	float *before;                        /* of variables: the previous value; or NULL */
@@ -128,7 +128,7 @@ struct outfeed {
 	int64_t hits[OUTFEED_HEALTH_RULES]; /* so far, by rule */
 	pthread_mutex_t lock;               /* guards the track, lines for people, hits, lowering */
 	_Atomic uint64_t flushes;           /* number of requests */
-	uint64_t settled;                   /* `flushes` when outfeed_settle() wrote rings */
+	uint64_t drained;                   /* `flushes` when outfeed_drain() wrote rings */
 	_Atomic int64_t spent;              /* bytes of the budget */
 	_Atomic bool spent_up;              /* reported that the budget has no room for rows */
 	_Atomic bool failed;                /* the recording's failure was reported */
@@ -199,7 +199,7 @@ void outfeed__ring_push(const struct outfeed_tensor *tensor, struct outfeed_ring
 			const struct outfeed_moment *moment, const void *values, size_t count);
 /* With the replica's lock held: write the ring if a flush was requested since the last time. */
 int outfeed__ring_flush(struct outfeed_tensor *tensor, struct outfeed_ring *ring);
-int outfeed__rings_settle(struct outfeed *outfeed);
+int outfeed__rings_flush(struct outfeed *outfeed);
 
 /* A rule is violated: write its row, line and instant, and request a flush of the rings. */
 void outfeed__hit(void *user, const struct outfeed_hit *hit);
@@ -217,7 +217,7 @@ void outfeed__bad_remember(const struct outfeed *outfeed, struct outfeed_replica
 			   const struct outfeed_moment *moment,
 			   const struct outfeed_measure *measure);
 /* Write the number found if its order is below @before. */
-int outfeed__bad_settle(struct outfeed *outfeed, uint64_t before);
+int outfeed__bad_write(struct outfeed *outfeed, uint64_t before);
 
 /* ---- outfeed_retain.c ------------------------------------------------------------------------ */
 

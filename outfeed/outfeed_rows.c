@@ -477,12 +477,12 @@ void outfeed_flush(struct outfeed *outfeed)
 	atomic_fetch_add_explicit(&outfeed->flushes, 1, memory_order_relaxed);
 }
 
-int outfeed__rings_settle(struct outfeed *outfeed)
+int outfeed__rings_flush(struct outfeed *outfeed)
 {
 	const uint64_t flushes = atomic_load_explicit(&outfeed->flushes, memory_order_relaxed);
 	int status = 0;
 
-	if (outfeed->settled == flushes)
+	if (outfeed->drained == flushes)
 		return 0;
 	for (size_t i = 0; i < outfeed->count; i++) {
 		struct outfeed_tensor *tensor = outfeed->tensors[i];
@@ -497,7 +497,7 @@ int outfeed__rings_settle(struct outfeed *outfeed)
 			pthread_mutex_unlock(&replica->lock);
 		}
 	}
-	outfeed->settled = flushes;
+	outfeed->drained = flushes;
 	return status;
 }
 

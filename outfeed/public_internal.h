@@ -1,9 +1,9 @@
 /*
  * The handles of the public outfeed; tests/outfeed/test_outfeed_public.c begins calls directly.
  *
- * Locks: `settling` is held by the thread that settles, checks losses or registers tensors;
+ * Locks: `draining` is held by the thread that drains, checks losses or registers tensors;
  * `lock`, acquired after it, guards the running calls and the first failure. The program's
- * callbacks run with `settling` and locks of the recorder held.
+ * callbacks run with `draining` and locks of the recorder held.
  */
 #ifndef PUBLIC_INTERNAL_H
 #define PUBLIC_INTERNAL_H
@@ -37,7 +37,7 @@ struct ips_outfeed {
 	struct ips_outfeed_tensor **tensors;
 	size_t count, capacity;
 	_Atomic int64_t broken[OUTFEED_HEALTH_RULES];
-	pthread_mutex_t settling, lock;
+	pthread_mutex_t draining, lock;
 	uint64_t next; /* order of the next call */
 	struct call *oldest, *newest;
 	struct err first; /* first failure; status ST_OK: none */

@@ -4,7 +4,7 @@
  *
  * The order of execution is the order in which calls begin. The first non-finite number can be
  * written when every call that began before its own has ended. So running calls are in a list, in
- * the order they began; a call that ends settles everything older than the oldest of them: with one
+ * the order they began; a call that ends drains everything older than the oldest of them: with one
  * thread, at the end of the same call.
  *
  * Threading and ownership: as in ipuscope/outfeed.h and public_internal.h.
@@ -197,7 +197,7 @@ static enum status release(struct ips_outfeed *outfeed, struct err *err)
 	}
 	mem_free(outfeed->tensors);
 	outfeed_policy_fini(&outfeed->policy);
-	pthread_mutex_destroy(&outfeed->settling);
+	pthread_mutex_destroy(&outfeed->draining);
 	pthread_mutex_destroy(&outfeed->lock);
 	return status;
 }
@@ -221,7 +221,7 @@ int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 		return return_status(err_nomem(&err), &err, message, size);
 	outfeed->params = own;
 	outfeed->recording = recording;
-	pthread_mutex_init(&outfeed->settling, NULL);
+	pthread_mutex_init(&outfeed->draining, NULL);
 	pthread_mutex_init(&outfeed->lock, NULL);
 	status = open_recorder(outfeed, &err);
 	if (status == ST_OK) {
@@ -378,9 +378,9 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 	if (!own.queue)
 		own.queue = "outfeed";
 	if (status == ST_OK && outfeed) {
-		pthread_mutex_lock(&outfeed->settling);
+		pthread_mutex_lock(&outfeed->draining);
 		status = add_public_tensor(outfeed, out, &own, &err);
-		pthread_mutex_unlock(&outfeed->settling);
+		pthread_mutex_unlock(&outfeed->draining);
 	}
 	return return_status(status, &err, message, size);
 }
@@ -415,20 +415,20 @@ static void end_call(struct ips_outfeed *outfeed, struct call *call)
 	pthread_mutex_unlock(&outfeed->lock);
 }
 
-/* If another thread is settling, what this one has added waits for the next call or the close. */
-static enum status settle_calls(struct ips_outfeed *outfeed, struct err *err)
+/* If another thread is draining, what this one has added waits for the next call or the close. */
+static enum status drain_calls(struct ips_outfeed *outfeed, struct err *err)
 {
 	enum status status;
 	uint64_t order;
 
-	if (pthread_mutex_trylock(&outfeed->settling) != 0)
+	if (pthread_mutex_trylock(&outfeed->draining) != 0)
 		return ST_OK;
 	/* Everything of a lower order has been recorded. */
 	pthread_mutex_lock(&outfeed->lock);
 	order = outfeed->oldest ? outfeed->oldest->order : outfeed->next;
 	pthread_mutex_unlock(&outfeed->lock);
-	status = outfeed_settle(outfeed->recorder, order, err);
-	pthread_mutex_unlock(&outfeed->settling);
+	status = outfeed_drain(outfeed->recorder, order, err);
+	pthread_mutex_unlock(&outfeed->draining);
 	return status;
 }
 
@@ -497,7 +497,7 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 	float_mode_end(mode);
 	end_call(tensor->outfeed, &call);
 	if (status == ST_OK)
-		status = settle_calls(tensor->outfeed, &err);
+		status = drain_calls(tensor->outfeed, &err);
 	return return_and_store(tensor->outfeed, status, &err);
 }
 
@@ -542,9 +542,9 @@ int ips_outfeed_loss(struct ips_outfeed *outfeed, const struct ips_keys *keys, d
 	row.time_ns = ips_recording_now_ns(outfeed->recording);
 	health = outfeed_health_of(outfeed->recorder);
 	if (health && own.mode == IPS_TRAIN) {
-		pthread_mutex_lock(&outfeed->settling);
+		pthread_mutex_lock(&outfeed->draining);
 		outfeed_health_loss(health, &own, row.time_ns, loss);
-		pthread_mutex_unlock(&outfeed->settling);
+		pthread_mutex_unlock(&outfeed->draining);
 	}
 	return return_and_store(outfeed, append_metric(outfeed, &row, &err), &err);
 }
@@ -568,10 +568,10 @@ int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys *keys, 
 	row.time_ns = ips_recording_now_ns(outfeed->recording);
 	health = outfeed_health_of(outfeed->recorder);
 	if (health && own.mode == IPS_TRAIN) {
-		pthread_mutex_lock(&outfeed->settling);
+		pthread_mutex_lock(&outfeed->draining);
 		outfeed_health_epoch(health, &own, row.time_ns, loss,
 				     val_loss ? *val_loss : (double)NAN, val_loss != NULL);
-		pthread_mutex_unlock(&outfeed->settling);
+		pthread_mutex_unlock(&outfeed->draining);
 	}
 	status = append_metric(outfeed, &row, &err);
 	if (status == ST_OK && val_loss) {
@@ -627,10 +627,10 @@ int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys
 	health = outfeed_health_of(outfeed->recorder);
 	if (!health || own.mode != IPS_TRAIN || samples == 0)
 		return 0;
-	pthread_mutex_lock(&outfeed->settling);
+	pthread_mutex_lock(&outfeed->draining);
 	outfeed_health_classes(health, &own, ips_recording_now_ns(outfeed->recording), samples,
 			       (double)most / (double)least, misprediction);
-	pthread_mutex_unlock(&outfeed->settling);
+	pthread_mutex_unlock(&outfeed->draining);
 	return 0;
 }
 

@@ -71,7 +71,7 @@ static bool is_numeric(const unsigned char *bytes, size_t size)
 }
 
 /* A real's text comes last: SQLite makes it in the number's place. */
-static bool keep_other(struct block *block, sqlite3_stmt *statement, int column, int type)
+static bool copy_other(struct block *block, sqlite3_stmt *statement, int column, int type)
 {
 	struct other other = {
 		.i = type == SQLITE_FLOAT ? sqlite3_column_int64(statement, column) : 0,
@@ -116,7 +116,7 @@ static enum status read_row(struct prof_ahead *ahead, struct block *block, struc
 		else if (type != SQLITE_NULL)
 			values[i].is.at = block->used;
 		if (type != SQLITE_INTEGER && type != SQLITE_NULL &&
-		    !keep_other(block, statement, (int)i, type))
+		    !copy_other(block, statement, (int)i, type))
 			return err_nomem(err);
 	}
 	block->rows++;

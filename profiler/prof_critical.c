@@ -417,9 +417,9 @@ static bool put_aside(struct path *p, const struct event *event, bool launched)
 	return true;
 }
 
-/* Take the kernels of the lane that were put aside and are of this step; drop those of other ranks,
+/* Add the kernels of the lane that were put aside and are of this step; drop those of other ranks,
  * whose steps are done. */
-static void take_later(struct path *p, uint32_t at, const struct window *window)
+static void add_put_aside(struct path *p, uint32_t at, const struct window *window)
 {
 	size_t kept = 0;
 
@@ -436,8 +436,8 @@ static void take_later(struct path *p, uint32_t at, const struct window *window)
 	p->later_count = kept;
 }
 
-/* Take the row that the lane is at, unless it and all that follow are of later steps. */
-static bool take_row(struct path *p, uint32_t at, const struct window *window)
+/* Add the row that the lane is at, unless it and all that follow are of later steps. */
+static bool add_lane_row(struct path *p, uint32_t at, const struct window *window)
 {
 	struct lane *lane = &p->lanes[at];
 	const int64_t start = column(lane->rows, 1, 0), dur = column(lane->rows, 2, 0);
@@ -482,11 +482,11 @@ static void read_lane(struct path *p, uint32_t at, const struct window *window)
 {
 	struct lane *lane = &p->lanes[at];
 
-	take_later(p, at, window);
+	add_put_aside(p, at, window);
 	while (ok(p) && p->count <= PROF_CRITICAL_SPANS && p->wait_count <= PROF_CRITICAL_SPANS) {
 		if (!lane->ready)
 			lane->ready = next(p, &lane->rows);
-		if (!lane->ready || !take_row(p, at, window))
+		if (!lane->ready || !add_lane_row(p, at, window))
 			return;
 	}
 }

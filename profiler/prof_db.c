@@ -206,7 +206,7 @@ static void set_limits(struct prof_db *db)
 	db->most_steps = STEPS + STEPS_PER_BYTE * (int64_t)info.st_size;
 	db->most_ns = CPU_NS + CPU_NS_BYTE * (int64_t)info.st_size;
 	db->most_rows = ROWS + (int64_t)info.st_size;
-	sqlite3_progress_handler(db->handle, PROF_STEPS_PER_LOOK, prof__query_look, db);
+	sqlite3_progress_handler(db->handle, PROF_STEPS_PER_CHECK, prof__query_progress, db);
 }
 
 static enum status report_open_failure(struct prof_db *db, int code, struct err *err)
@@ -396,7 +396,7 @@ static enum status read_meta(struct prof_db *db, const char *key, char *out, siz
 		status = err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
 	}
 	prof_query_close(query);
-	return prof__keep_failure(db, status, err);
+	return prof__store_failure(db, status, err);
 }
 
 bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
@@ -442,7 +442,7 @@ static bool is_process_alive(const char *host, const char *pid, const char *star
 	       prof_process_start(strtoll(pid, NULL, 10)) == strtoll(start, NULL, 10);
 }
 
-enum status prof_db_look(struct prof_db *db, enum prof_state *state, bool *alive, struct err *err)
+enum status prof_db_poll(struct prof_db *db, enum prof_state *state, bool *alive, struct err *err)
 {
 	static const char *const keys[] = {"state", "host", "pid", "process_start"};
 	char values[ARRAY_LEN(keys)][PROF_HOST_SIZE];
@@ -472,7 +472,7 @@ enum prof_state prof_db_state(struct prof_db *db)
 	enum prof_state state;
 	bool alive;
 
-	(void)prof_db_look(db, &state, &alive, NULL);
+	(void)prof_db_poll(db, &state, &alive, NULL);
 	return state;
 }
 
@@ -481,7 +481,7 @@ bool prof_db_writer_alive(struct prof_db *db)
 	enum prof_state state;
 	bool alive;
 
-	(void)prof_db_look(db, &state, &alive, NULL);
+	(void)prof_db_poll(db, &state, &alive, NULL);
 	return alive;
 }
 

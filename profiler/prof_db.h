@@ -67,7 +67,7 @@ void prof_db_detach(struct prof_db *db, const char *name);
 
 /* Read the state of the recording, and whether the process that records it runs on this host. The
  * file is read again at each call; on failure both results are unknown. */
-enum status prof_db_look(struct prof_db *db, enum prof_state *state, bool *alive, struct err *err);
+enum status prof_db_poll(struct prof_db *db, enum prof_state *state, bool *alive, struct err *err);
 /* One of the two; if it cannot be read, PROF_RECORDING and false. */
 enum prof_state prof_db_state(struct prof_db *db);
 bool prof_db_writer_alive(struct prof_db *db);

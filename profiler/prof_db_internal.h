@@ -54,14 +54,14 @@ struct prof_db {
 
 /* prof_query.c */
 
-#define PROF_STEPS_PER_LOOK 4000
+#define PROF_STEPS_PER_CHECK 4000
 /* SQLite's progress handler, every so many steps of its machine: return whether the running
  * statement is at its limits. */
-int prof__query_look(void *db);
+int prof__query_progress(void *db);
 /* Return @status, the result of a read. Remember that memory was short if the caller has no @err:
  * it takes a failed read for a missing value, which would be a wrong answer, so the next query
  * whose caller has @err fails. */
-enum status prof__keep_failure(struct prof_db *db, enum status status, const struct err *err);
+enum status prof__store_failure(struct prof_db *db, enum status status, const struct err *err);
 /* Store the number that @sql selects, 0 if none; return SQLite's result. */
 int prof__pragma_int(struct prof_db *db, const char *sql, int64_t *value);
 void prof__query_cache_free(struct prof_db *db); /* no query is open */

@@ -226,7 +226,7 @@ static void on_keys(struct prof_writer *writer, struct prof_lane *lane, const st
 }
 
 /* Keep the text of an argument, at most PROF_ARG_TEXT bytes, and return its place. */
-static uint64_t keep_text(struct prof_writer *writer, struct prof_lane *lane, const char *text)
+static uint64_t copy_text(struct prof_writer *writer, struct prof_lane *lane, const char *text)
 {
 	const size_t length = strnlen(text, PROF_ARG_TEXT), at = lane->texts.count;
 
@@ -268,7 +268,7 @@ static void on_argument(struct prof_writer *writer, struct prof_lane *lane,
 	arg->bits = slot->value;
 	if (arg->type == PROF_ARG_TEXT_TYPE)
 		arg->bits = slot->value == 0 ? PROF_NO_TEXT
-					     : keep_text(writer, lane, (const char *)(slot + 1));
+					     : copy_text(writer, lane, (const char *)(slot + 1));
 }
 
 static void on_flow(struct prof_writer *writer, struct prof_lane *lane, const struct ips_slot *slot)

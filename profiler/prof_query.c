@@ -43,14 +43,14 @@ static int64_t thread_cpu_ns(void)
 }
 
 /* Steps alone would not do: one that calls a function on megabytes takes as long as a million. */
-int prof__query_look(void *user)
+int prof__query_progress(void *user)
 {
 	const struct prof_db *db = user;
 	struct prof_query *query = db->running;
 
 	if (!query || db->most_steps == 0)
 		return 0;
-	query->steps += PROF_STEPS_PER_LOOK;
+	query->steps += PROF_STEPS_PER_CHECK;
 	query->ended =
 		query->steps > db->most_steps || thread_cpu_ns() - query->since_ns > db->most_ns;
 	return query->ended;
@@ -81,7 +81,7 @@ static bool is_memory_limit(const struct prof_db *db, int code)
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-enum status prof__keep_failure(struct prof_db *db, enum status status, const struct err *err)
+enum status prof__store_failure(struct prof_db *db, enum status status, const struct err *err)
 {
 	if (status == ST_NOMEM && !err)
 		db->out_of_memory = true;
@@ -211,7 +211,7 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	}
 	query = mem_calloc(1, sizeof(*query));
 	if (!query)
-		return prof__keep_failure(db, err_nomem(err), err);
+		return prof__store_failure(db, err_nomem(err), err);
 	query->db = db;
 	restart_limits(query);
 	query->sql = mem_strdup(sql);
@@ -222,7 +222,7 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	} else {
 		query_free(query);
 	}
-	return prof__keep_failure(db, status, err);
+	return prof__store_failure(db, status, err);
 }
 
 /* Return the parameter's index; 0 without a query, or for an unknown name, which the next step
@@ -342,10 +342,10 @@ enum status prof_query_ahead(struct prof_query *query, struct err *err)
 
 enum status prof_query_step(struct prof_query *query, bool *row, struct err *err)
 {
-	return prof__keep_failure(query->db,
-				  query->ahead ? prof_ahead_next(query->ahead, row, err)
-					       : step(query, false, row, err),
-				  err);
+	return prof__store_failure(query->db,
+				   query->ahead ? prof_ahead_next(query->ahead, row, err)
+						: step(query, false, row, err),
+				   err);
 }
 
 bool prof_query_next(struct prof_query *query, enum status *status, struct err *err)

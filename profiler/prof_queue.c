@@ -186,7 +186,7 @@ enum status prof_queue_put(struct prof_queue *queue, unsigned table, const void 
 	return status;
 }
 
-struct prof_chunk *prof_queue_take(struct prof_queue *queue)
+struct prof_chunk *prof_queue_pop(struct prof_queue *queue)
 {
 	struct prof_chunk *first;
 

@@ -54,7 +54,7 @@ enum status prof_queue_put(struct prof_queue *queue, unsigned table, const void 
 			   void (*wake)(void *user), void *user, bool *filling);
 
 /* Remove all chunks, oldest first, or return NULL; return each with prof_queue_release(). */
-struct prof_chunk *prof_queue_take(struct prof_queue *queue);
+struct prof_chunk *prof_queue_pop(struct prof_queue *queue);
 void prof_queue_release(struct prof_queue *queue, struct prof_chunk *chunk);
 
 /* Nothing is taken until there is space on the disk again. Return the rows refused so far. */

@@ -377,7 +377,7 @@ static void discard_all(struct ips_recording *recording)
 	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
 	     lane = next_lane(lane, left), left--)
 		prof__lane_discard(lane);
-	for (struct prof_chunk *chunk = prof_queue_take(&recording->queue); chunk;) {
+	for (struct prof_chunk *chunk = prof_queue_pop(&recording->queue); chunk;) {
 		struct prof_chunk *next = chunk->next;
 
 		prof_queue_release(&recording->queue, chunk);
@@ -422,7 +422,7 @@ static bool commit_overdue(const struct ips_recording *recording)
 
 static void drain_rows(struct ips_recording *recording, uint64_t *work)
 {
-	struct prof_chunk *chunk = prof_queue_take(&recording->queue);
+	struct prof_chunk *chunk = prof_queue_pop(&recording->queue);
 
 	while (chunk) {
 		struct prof_chunk *next = chunk->next;

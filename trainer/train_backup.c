@@ -84,9 +84,9 @@ static enum status describe_run(char **out, const struct train_session *session,
 	cJSON_AddNumberToObject(root, "infeed.dtype", run->infeed.dtype);
 	part = cJSON_AddArrayToObject(root, "callbacks");
 	for (int i = 0; i < callbacks->count; i++)
-		if (callback_keeper(&callbacks->items[i]))
-			cJSON_AddItemToArray(
-				part, cJSON_CreateString(callback_keeper(&callbacks->items[i])));
+		if (callback_snapshot_name(&callbacks->items[i]))
+			cJSON_AddItemToArray(part, cJSON_CreateString(callback_snapshot_name(
+							   &callbacks->items[i])));
 	*out = cJSON_PrintUnformatted(root);
 	cJSON_Delete(root);
 	return *out ? ST_OK : err_nomem(err);
@@ -241,7 +241,7 @@ static void sync_replica(struct train_session *session, struct train_replica *re
 	if (!own)
 		snprintf(name, sizeof(name), "replica 0");
 	if (own || reads)
-		model_weights_keep(model, replica->weights, name, snapshot);
+		model_weights_snapshot(model, replica->weights, name, snapshot);
 	if (reads)
 		train_replica_round(session, replica);
 }
@@ -265,7 +265,7 @@ static void sync_slots(struct train_session *session, struct snapshot *snapshot)
 		}
 		snprintf(name, sizeof(name), "slot %zu", s);
 		if (reads || ranks_rank(session->ranks) == 0)
-			model_weights_keep(session->model, whole, name, snapshot);
+			model_weights_snapshot(session->model, whole, name, snapshot);
 		for (int r = 0; reads && r < session->replicas; r++)
 			if (sharded)
 				train_shard_fetch_slot(session, &session->replica[r], s);
@@ -287,7 +287,7 @@ static void sync_replicas(struct train_backup *backup, struct snapshot *snapshot
 	for (int r = 0; r < session->replicas; r++)
 		sync_states(session, &session->replica[r], snapshot);
 	for (int r = 0; r < session->replicas; r++)
-		train_health_keep(session, r, snapshot);
+		train_health_snapshot(session, r, snapshot);
 }
 
 /* State that is the same on all ranks. */
@@ -311,8 +311,8 @@ static void sync_rest(const struct train_backup *backup, struct train_phase *pha
 		      const struct callback_host *host, struct snapshot *snapshot)
 {
 	if (backup->steps > 0)
-		train_phase_keep(phase, snapshot);
-	callbacks_keep(backup->callbacks, host, snapshot);
+		train_phase_snapshot(phase, snapshot);
+	callbacks_snapshot(backup->callbacks, host, snapshot);
 }
 
 /* ---- resuming -------------------------------------------------------------------------------- */

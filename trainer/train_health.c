@@ -224,7 +224,7 @@ static uint64_t digest_rules(const struct outfeed_health_rules *rules)
 	return digest;
 }
 
-void train_health_keep(struct train_session *session, int index, struct snapshot *snapshot)
+void train_health_snapshot(struct train_session *session, int index, struct snapshot *snapshot)
 {
 	struct train_replica *replica = &session->replica[index];
 	uint64_t digest, there;

@@ -262,7 +262,7 @@ void train_outfeed_finalize(struct train_session *session, int64_t runs, bool en
 	order = &session->outfeed->order;
 	before = ended ? train_order_begin(order, update, 0)
 		       : train_order_begin(order, update - 1, order->accumulation);
-	status = outfeed_settle(session->outfeed->outfeed, before, &err);
+	status = outfeed_drain(session->outfeed->outfeed, before, &err);
 	if (status != ST_OK && session->looking.status == ST_OK)
 		session->looking = err;
 }

@@ -165,7 +165,7 @@ enum status train_health_epoch(struct train_session *session, int64_t epoch, dou
 
 /* Write or read the rules' state for session->replica[@index] and its targets, with the first one
  * also that for losses. If the backup has none, or that of other rules, the state starts empty. */
-void train_health_keep(struct train_session *session, int index, struct snapshot *snapshot);
+void train_health_snapshot(struct train_session *session, int index, struct snapshot *snapshot);
 
 /* Return ST_FAILED, with the rule and where it was broken, if a rule of health.stop was broken
  * on any rank: all ranks end. */

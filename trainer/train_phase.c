@@ -203,7 +203,7 @@ void train_phase_begin(struct train_phase *phase)
 	update_figures(phase);
 }
 
-void train_phase_keep(struct train_phase *phase, struct snapshot *snapshot)
+void train_phase_snapshot(struct train_phase *phase, struct snapshot *snapshot)
 {
 	snapshot_real(snapshot, "epoch/loss", &phase->loss);
 	snapshot_real(snapshot, "epoch/weight", &phase->weight);

@@ -52,7 +52,7 @@ void train_phase_begin(struct train_phase *phase);
 int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica);
 
 /* Write or read the running means, after train_phase_begin(). */
-void train_phase_keep(struct train_phase *phase, struct snapshot *snapshot);
+void train_phase_snapshot(struct train_phase *phase, struct snapshot *snapshot);
 
 /* Run one Engine::run; @epoch IPS_NULL: none. */
 enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct err *err);

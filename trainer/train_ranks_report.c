@@ -50,7 +50,7 @@ struct survey {
 	int64_t *bytes;        /* by rank: of the database if rank 0 does not see it, otherwise 0 */
 };
 
-static void look_for(void *user, const void *bytes, size_t length)
+static void compare_identity(void *user, const void *bytes, size_t length)
 {
 	struct survey *survey = user;
 	const int rank = survey->rank++;
@@ -167,7 +167,8 @@ static enum status fetch_unseen(struct ranks *ranks, const char *directory, stru
 
 	if (train_ranks_agree(ranks, status, NULL, err) != ST_OK ||
 	    train_ranks_agree(ranks, identify(path, &mine, err), NULL, err) != ST_OK ||
-	    train_ranks_collect(ranks, &mine, sizeof(mine), look_for, &survey, err) != ST_OK)
+	    train_ranks_collect(ranks, &mine, sizeof(mine), compare_identity, &survey, err) !=
+		    ST_OK)
 		goto end;
 	ranks_broadcast(ranks, 0, bytes, (size_t)count * sizeof(*bytes));
 	transfer->ranks = ranks;

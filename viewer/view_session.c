@@ -163,7 +163,7 @@ void view__load(struct view_session *session)
 
 /* ---- screens --------------------------------------------------------------------------------- */
 
-enum status view__look_for_screens(struct view_session *session, struct err *err)
+enum status view__poll_screens(struct view_session *session, struct err *err)
 {
 	const struct view_source *shown[] = {&session->source, session->context.target};
 	enum status status = ST_OK;
@@ -304,7 +304,7 @@ enum status view_session_open(struct view_session *session, const char *path, co
 			goto failed;
 		}
 	}
-	if (view__look_for_screens(session, err) == ST_OK)
+	if (view__poll_screens(session, err) == ST_OK)
 		return ST_OK;
 failed:
 	view_session_close(session);
@@ -372,7 +372,7 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 	for (int i = 0; news && i < VIEW_SCREENS; i++)
 		session->news[i] = true;
 	if (news)
-		(void)view__look_for_screens(session, NULL);
+		(void)view__poll_screens(session, NULL);
 	return (news && !session->paused) || state != session->source.state;
 }
 

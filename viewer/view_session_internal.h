@@ -39,7 +39,7 @@ bool view__db_closed(const struct view_session *session);
 void view__load(struct view_session *session);
 /* Ask the shown runs which screens they have something for. No job may be running. On failure
  * (ST_NOMEM) the screens not yet asked for are as before. */
-enum status view__look_for_screens(struct view_session *session, struct err *err);
+enum status view__poll_screens(struct view_session *session, struct err *err);
 /* Is the screen listed? The shown one is, whatever the runs have. */
 static inline bool view__listed(const struct view_session *session, int screen)
 {

@@ -235,7 +235,7 @@ void view__marks_forget(struct view_session *session, int at)
 /* ---- the query behind a screen --------------------------------------------------------------- */
 
 /* Keep the text for its popup, and free it; if memory is short nothing is kept. */
-static void view_keep_statement(struct view_session *session, struct str *text)
+static void view_store_statement(struct view_session *session, struct str *text)
 {
 	str_copy(session->statement, sizeof(session->statement),
 		 text->failed ? "" : str_peek(text));
@@ -273,7 +273,7 @@ void view__query(struct view_session *session)
 
 	if (ops->query && session->fresh[session->screen])
 		ops->query(session->state[session->screen], &session->context, &text);
-	view_keep_statement(session, &text);
+	view_store_statement(session, &text);
 	if (!session->statement[0]) {
 		view__notify(session, "no query is behind this screen", NULL);
 		return;
@@ -304,7 +304,7 @@ void view__copy(struct view_session *session)
 	struct str text = {0};
 
 	view__ops(session)->copy(session->state[session->screen], &text);
-	view_keep_statement(session, &text);
+	view_store_statement(session, &text);
 	view_popup_begin(&session->popup, VIEW_COPY_POPUP, "Flags, behind ipu-train RUN",
 			 "Esc closes");
 	view_query_lines(session);

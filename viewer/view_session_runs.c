@@ -67,7 +67,7 @@ static bool runs_change(struct view_session *session, struct view_source source,
 		view__notify(session, "not compared: ", err.text);
 		return false;
 	}
-	(void)view__look_for_screens(session, NULL);
+	(void)view__poll_screens(session, NULL);
 	context->runs++;
 	context->differ = context->differ && context->target;
 	view__notify(session, text, rest);

@@ -44,7 +44,7 @@ static enum status view_read_state(struct prof_db *db, enum view_state *out, str
 {
 	enum prof_state state;
 	bool alive;
-	const enum status status = prof_db_look(db, &state, &alive, err);
+	const enum status status = prof_db_poll(db, &state, &alive, err);
 
 	/* A damaged file is shown as far as it can be read. */
 	if (status != ST_OK && status != ST_FORMAT)

@@ -505,7 +505,7 @@ enum status report_diff_get(struct report_diff *out, struct prof_db *source, str
 	if (arena_init(&out->arena, 0))
 		return err_nomem(err);
 	for (int i = 0; i < 2; i++) {
-		if (prof_db_look(dbs[i], &out->state[i], &out->alive[i], NULL) != ST_OK)
+		if (prof_db_poll(dbs[i], &out->state[i], &out->alive[i], NULL) != ST_OK)
 			out->state[i] = PROF_COMPLETE; /* unknown: do not mention it */
 		report__fact(&out->weights[i], &out->arena, dbs[i], "weights_xxh3", err);
 	}

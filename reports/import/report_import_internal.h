@@ -139,7 +139,7 @@ struct import {
 	const char *source;        /* meta's `source` */
 	int64_t rank;              /* of the process that was recorded */
 	struct import_args args;   /* of the next event of a reader */
-	struct import_intern kept; /* report__import_keep() */
+	struct import_intern kept; /* report__import_store() */
 	struct ips_device devices[IMPORT_MOST_DEVICES];
 	size_t device_count;
 	bool linked; /* kernels or copies have a launch_key */

@@ -326,7 +326,7 @@ enum status report__import_arg_name(struct import *import, const char *name, uin
 	return import->scan.names.failed ? err_nomem(err) : ST_OK;
 }
 
-const char *report__import_keep(struct import *import, const char *text)
+const char *report__import_store(struct import *import, const char *text)
 {
 	bool fresh;
 	uint32_t id;
@@ -367,7 +367,7 @@ const char *report__import_accelerator(struct import *import, const char *kind, 
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s %lld", kind, (long long)number);
-	device.device = report__import_keep(import, name);
+	device.device = report__import_store(import, name);
 	for (size_t i = 0; i < import->device_count && device.device; i++) {
 		struct ips_device *known = &import->devices[i];
 

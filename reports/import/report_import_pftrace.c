@@ -75,7 +75,7 @@ static void add_entry(struct pftrace *pf, struct sequence *sequence,
 		else if (field.number == of->value)
 			item.number = (int32_t)field.value;
 		else if (field.number == 2 && pftrace_is_bytes(&field))
-			item.text = report__pftrace_keep(pf, &field.bytes);
+			item.text = report__pftrace_store(pf, &field.bytes);
 	}
 	report__pftrace_intern(pf, sequence, &item);
 }
@@ -242,7 +242,7 @@ static void name_processes(struct pftrace *pf, struct import_wire tree)
 				pid = (int32_t)inner.value;
 			} else if (inner.number == 3 && pftrace_is_bytes(&inner) && !name) {
 				/* the program, without its arguments and folder */
-				name = report__pftrace_keep(pf, &inner.bytes);
+				name = report__pftrace_store(pf, &inner.bytes);
 				name = name && strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 			}
 		}

@@ -138,7 +138,7 @@ static inline bool pftrace_is_bytes(const struct import_wire_field *field)
 
 /* A copy of the text that lives as long as the import, the same for equal ones. NULL: out of
  * memory. */
-const char *report__pftrace_keep(struct pftrace *pf, const struct import_wire *bytes);
+const char *report__pftrace_store(struct pftrace *pf, const struct import_wire *bytes);
 /* The sequence of packets @id, new if it is not known; NULL: too many, or out of memory. */
 struct sequence *report__pftrace_sequence(struct pftrace *pf, uint64_t id);
 /* Forget the sequence's names and defaults, as its writer does. */

@@ -61,7 +61,7 @@ void report__pftrace_descriptor(struct pftrace *pf, struct import_wire message, 
 		else if (field.number == 6 && of_thread && reference_us)
 			*reference_us = import_wire_int(&field);
 		else if (field.number == (of_thread ? 5u : 6u) && pftrace_is_bytes(&field))
-			name = report__pftrace_keep(pf, &field.bytes);
+			name = report__pftrace_store(pf, &field.bytes);
 	}
 	if (!of_thread)
 		report__pftrace_name_process(pf, track->pid, name);
@@ -206,7 +206,7 @@ void report__pftrace_track(struct pftrace *pf, struct import_wire message)
 		} else if (!pftrace_is_bytes(&field)) {
 			continue;
 		} else if (field.number == 2 || field.number == 10 || field.number == 13) {
-			given.name = report__pftrace_keep(pf, &field.bytes);
+			given.name = report__pftrace_store(pf, &field.bytes);
 		} else if (field.number == 3 || field.number == 4) {
 			report__pftrace_descriptor(pf, field.bytes, field.number == 4, &given,
 						   NULL);
@@ -293,7 +293,7 @@ static const char *argument_name(struct pftrace *pf, const struct sequence *sequ
 
 	while (import_wire_next(&annotation, &field)) {
 		if (field.number == 10 && pftrace_is_bytes(&field))
-			name = report__pftrace_keep(pf, &field.bytes);
+			name = report__pftrace_store(pf, &field.bytes);
 		else if (field.number == 1 && field.type == IMPORT_WIRE_VARINT)
 			name = report__pftrace_interned(sequence, INTERNED_ARGUMENT, field.value);
 		else if (values++ == 0)
@@ -331,7 +331,7 @@ static void read_value(struct pftrace *pf, const struct sequence *sequence,
 		break;
 	case 6: /* a text, JSON */
 	case 9:
-		text = !pftrace_is_bytes(field) ? NULL : report__pftrace_keep(pf, &field->bytes);
+		text = !pftrace_is_bytes(field) ? NULL : report__pftrace_store(pf, &field->bytes);
 		report__import_arg_text(import, id, text);
 		break;
 	case 17:
@@ -462,7 +462,7 @@ static void add_category(struct pftrace *pf, struct pf_event *event, const char 
 
 	if (event->category && text) {
 		snprintf(joined, sizeof(joined), "%s,%s", event->category, text);
-		text = report__import_keep(pf->import, joined);
+		text = report__import_store(pf->import, joined);
 		if (!text)
 			err_nomem(pf->err);
 	}
@@ -581,11 +581,11 @@ static void read_event(struct pftrace *pf, struct sequence *sequence, struct imp
 			break;
 		case EVENT_CATEGORY:
 			if (pftrace_is_bytes(&field))
-				add_category(pf, event, report__pftrace_keep(pf, &field.bytes));
+				add_category(pf, event, report__pftrace_store(pf, &field.bytes));
 			break;
 		case EVENT_NAME:
 			if (pftrace_is_bytes(&field))
-				event->name = report__pftrace_keep(pf, &field.bytes);
+				event->name = report__pftrace_store(pf, &field.bytes);
 			break;
 		case EVENT_VALUE:
 			event->value = (double)import_wire_int(&field);

@@ -58,7 +58,7 @@ static void name_counters(struct pftrace *pf, struct sequence *sequence, uint64_
 			if (inner.number == 1)
 				counter.iid = above << 32 | (uint32_t)inner.value;
 			else if (inner.number == 2 && pftrace_is_bytes(&inner))
-				counter.text = report__pftrace_keep(pf, &inner.bytes);
+				counter.text = report__pftrace_store(pf, &inner.bytes);
 		}
 		report__pftrace_intern(pf, sequence, &counter);
 	}
@@ -102,7 +102,7 @@ static void read_launch_argument(struct pftrace *pf, const struct sequence *sequ
 			name = report__pftrace_interned(sequence, INTERNED_GPU_ARGUMENT,
 							field.value);
 		else if (field.number == 2 && pftrace_is_bytes(&field))
-			name = report__pftrace_keep(pf, &field.bytes);
+			name = report__pftrace_store(pf, &field.bytes);
 		else if (field.number <= 7)
 			value = field;
 	}
@@ -122,7 +122,7 @@ static void read_launch_argument(struct pftrace *pf, const struct sequence *sequ
 	if (value.number == 5)
 		report__import_arg_real(pf->import, id, import_wire_double(&value));
 	else if (value.number == 6 && pftrace_is_bytes(&value))
-		report__import_arg_text(pf->import, id, report__pftrace_keep(pf, &value.bytes));
+		report__import_arg_text(pf->import, id, report__pftrace_store(pf, &value.bytes));
 	else if (value.number == 7)
 		report__import_arg_text(
 			pf->import, id,
@@ -143,9 +143,9 @@ void report__pftrace_gpu_kernel(struct pftrace *pf, struct sequence *sequence,
 		if (field.number == 1)
 			item.iid = field.value;
 		else if (field.number == 2 && pftrace_is_bytes(&field))
-			item.text = report__pftrace_keep(pf, &field.bytes);
+			item.text = report__pftrace_store(pf, &field.bytes);
 		else if (field.number == 3 && pftrace_is_bytes(&field))
-			demangled = report__pftrace_keep(pf, &field.bytes);
+			demangled = report__pftrace_store(pf, &field.bytes);
 		else if (field.number == 5 && pftrace_is_bytes(&field))
 			read_launch_argument(pf, sequence, field.bytes, false, &launch);
 	}
@@ -176,7 +176,7 @@ static void read_old_names(struct pftrace *pf, struct import_wire specifications
 			else if (field.number == 1 && inner.number == 2)
 				item.number = (int32_t)inner.value;
 			else if (inner.number == 1 && pftrace_is_bytes(&inner))
-				item.text = report__pftrace_keep(pf, &inner.bytes);
+				item.text = report__pftrace_store(pf, &inner.bytes);
 		}
 		report__pftrace_intern(pf, &pf->gpu_names, &item);
 	}
@@ -336,7 +336,7 @@ static void read_stage(struct pftrace *pf, const struct sequence *sequence,
 			break;
 		case STAGE_NAME:
 			if (pftrace_is_bytes(&field))
-				stage->name = report__pftrace_keep(pf, &field.bytes);
+				stage->name = report__pftrace_store(pf, &field.bytes);
 			break;
 		case STAGE_NAME_IID:
 			stage->name =
@@ -386,9 +386,9 @@ static void put_arguments(struct pftrace *pf, struct import_wire message)
 			continue;
 		while (import_wire_next(&extra, &inner)) {
 			if (inner.number == 1 && pftrace_is_bytes(&inner))
-				name = report__pftrace_keep(pf, &inner.bytes);
+				name = report__pftrace_store(pf, &inner.bytes);
 			else if (inner.number == 2 && pftrace_is_bytes(&inner))
-				value = report__pftrace_keep(pf, &inner.bytes);
+				value = report__pftrace_store(pf, &inner.bytes);
 		}
 		if (name && report__import_arg_name(pf->import, name, &id, pf->err) == ST_OK)
 			report__import_arg_text(pf->import, id, value);

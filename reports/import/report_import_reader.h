@@ -17,7 +17,7 @@
  *      report__import_row()) and go with the next span, begin, end or instant;
  *   4. says what is on a device by a row with the span: struct ips_kernel or ips_copy with the
  *      launch_key of its call, which has a struct ips_call; a range has a struct ips_range. Texts
- *      of rows are static or interned (report__import_keep());
+ *      of rows are static or interned (report__import_store());
  *   5. adds one to counts->events for each event of the file (a span, an instant, a row: what the
  *      format's own tools would count), and accounts for each: the functions below count what
  *      they take under counts->used; what they do not take, the reader counts with
@@ -109,7 +109,7 @@ enum status report__import_arg_name(struct import *import, const char *name, uin
 
 /* Return a copy of @text that lives as long as the import, the same for equal texts. NULL: out of
  * memory, or @text is NULL. */
-const char *report__import_keep(struct import *import, const char *text);
+const char *report__import_store(struct import *import, const char *text);
 
 /* The device @number: "GPU 3", or what the file has called it before. One that the file does not
  * describe has a row of its own. NULL: out of memory. */

@@ -359,8 +359,8 @@ static void rocpd_device(struct import_sqlite *in, struct prof_query *query)
 {
 	struct ips_device device = {
 		.number = prof_column_int(query, 0),
-		.architecture = report__import_keep(in->import, prof_column_text(query, 1)),
-		.model = report__import_keep(in->import, prof_column_text(query, 2)),
+		.architecture = report__import_store(in->import, prof_column_text(query, 1)),
+		.model = report__import_store(in->import, prof_column_text(query, 2)),
 		.memory_bytes = IPS_NULL,
 		.units = IPS_NULL,
 		.clock_hz = IPS_NULL,

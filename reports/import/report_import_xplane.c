@@ -104,9 +104,9 @@ static const char *text_of(struct xplane *x, const struct import_wire *bytes)
 }
 
 /* A copy that lives as long as the import; NULL: out of memory. */
-static const char *keep_bytes(struct xplane *x, const struct import_wire *bytes)
+static const char *copy_bytes(struct xplane *x, const struct import_wire *bytes)
 {
-	const char *kept = report__import_keep(x->import, text_of(x, bytes));
+	const char *kept = report__import_store(x->import, text_of(x, bytes));
 
 	if (import_wire_size(bytes) > sizeof(x->text) - 1)
 		report__import_note(x->import, REPORT_IMPORT_NOTE_CUT_NAMES);
@@ -163,7 +163,7 @@ static void add_metadata(struct xplane *x, struct metadata_table *table, struct 
 	if (table->count == METADATA_MOST || find_metadata(table, item.id))
 		return;
 	if (name.at)
-		item.name = keep_bytes(x, &name);
+		item.name = copy_bytes(x, &name);
 	added = report__import_append(&table->map, (uint64_t)item.id, &table->items, &table->count,
 				      &table->capacity, sizeof(*added), x->err);
 	if (added)
@@ -204,7 +204,7 @@ static void index_stat(struct xplane *x, struct metadata *stat)
 		stat->says = STAT_ALLOCATED;
 }
 
-static void take_stat(struct xplane *x, struct import_wire stat, struct event_facts *facts)
+static void read_stat(struct xplane *x, struct import_wire stat, struct event_facts *facts)
 {
 	static const enum import_wire_type types[] = {
 		[2] = IMPORT_WIRE_FIXED64, [3] = IMPORT_WIRE_VARINT, [4] = IMPORT_WIRE_VARINT,
@@ -258,7 +258,7 @@ static void take_stat(struct xplane *x, struct import_wire stat, struct event_fa
 }
 
 /* The statistics of a message in its fields @number. */
-static void take_stats(struct xplane *x, const struct import_wire *message, uint32_t number,
+static void read_stats(struct xplane *x, const struct import_wire *message, uint32_t number,
 		       struct event_facts *facts)
 {
 	/* Member by member: a copy in one piece would wait for those that were just written. */
@@ -267,7 +267,7 @@ static void take_stats(struct xplane *x, const struct import_wire *message, uint
 
 	while (!err_stuck(x->err) && import_wire_next(&walk, &field))
 		if (field.number == number && field.type == IMPORT_WIRE_BYTES)
-			take_stat(x, field.bytes, facts);
+			read_stat(x, field.bytes, facts);
 	ends_well(x, &walk);
 }
 
@@ -315,7 +315,7 @@ static void put_row(struct xplane *x, const struct line *line, int64_t correlati
 	}
 }
 
-static void take_event(struct xplane *x, const struct line *line, struct import_wire event)
+static void read_line_event(struct xplane *x, const struct line *line, struct import_wire event)
 {
 	struct event_facts facts = {IPS_NULL, (double)NAN};
 	struct import *import = x->import;
@@ -365,8 +365,8 @@ static void take_event(struct xplane *x, const struct line *line, struct import_
 	metadata = find_metadata(&x->events, id);
 	site = site_of(x, id, metadata);
 	if (metadata && metadata->has_stats)
-		take_stats(x, &metadata->message, 5, &facts);
-	take_stats(x, &event, 4, &facts);
+		read_stats(x, &metadata->message, 5, &facts);
+	read_stats(x, &event, 4, &facts);
 	if (err_stuck(x->err))
 		return;
 	start_ns = start_ps / 1000;
@@ -401,7 +401,7 @@ static void read_line(struct xplane *x, const char *plane, int64_t number,
 		const char **text = field.number == 2 ? &name : field.number == 11 ? &shown : NULL;
 
 		if (field.type == IMPORT_WIRE_BYTES && text) {
-			*text = keep_bytes(x, &field.bytes);
+			*text = copy_bytes(x, &field.bytes);
 		} else if (field.number == 4) {
 			any = true;
 		} else if (field.number == 1) {
@@ -450,7 +450,7 @@ static void read_line(struct xplane *x, const char *plane, int64_t number,
 	walk = message;
 	while (!err_stuck(x->err) && !x->broken && import_wire_next(&walk, &field)) {
 		if (field.number == 4 && field.type == IMPORT_WIRE_BYTES)
-			take_event(x, &line, field.bytes);
+			read_line_event(x, &line, field.bytes);
 		pass(x, walk.at);
 	}
 	ends_well(x, &walk);
@@ -459,7 +459,7 @@ static void read_line(struct xplane *x, const char *plane, int64_t number,
 /* ---- planes ---------------------------------------------------------------------------------- */
 
 /* The wall clock of the session's start, of the plane "Task Environment". */
-static void take_start(struct xplane *x, struct import_wire stat)
+static void read_session_start(struct xplane *x, struct import_wire stat)
 {
 	struct import_wire_field field;
 	const struct metadata *name = NULL;
@@ -488,7 +488,7 @@ static void read_plane(struct xplane *x, struct import_wire message)
 		if (field.type != IMPORT_WIRE_BYTES)
 			continue;
 		if (field.number == 2) {
-			name = keep_bytes(x, &field.bytes);
+			name = copy_bytes(x, &field.bytes);
 		} else if (field.number == 4) {
 			add_metadata(x, &x->events, field.bytes, true);
 		} else if (field.number == 5) {
@@ -506,7 +506,7 @@ static void read_plane(struct xplane *x, struct import_wire message)
 		if (field.number == 3)
 			read_line(x, name, number, field.bytes);
 		else if (field.number == 6 && strcmp(name, "Task Environment") == 0)
-			take_start(x, field.bytes);
+			read_session_start(x, field.bytes);
 	}
 	x->broken = x->broken || x->import->counts->broken;
 }

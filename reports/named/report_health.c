@@ -477,7 +477,7 @@ static void evaluate(struct health_evaluation *j)
 		prof_query_close(query);
 	}
 	for (size_t i = 0; i < j->process_count && !err_stuck(j->err); i++)
-		outfeed_health_settle(j->processes[i]->health);
+		outfeed_health_evaluate(j->processes[i]->health);
 	if (j->hit_count > 1)
 		qsort(j->hits, j->hit_count, sizeof(*j->hits), compare_hits);
 }

@@ -64,14 +64,14 @@ static void test_the_least_order_wins_not_the_first_seen(void **state)
 	record(a, 0, 20, early);
 	record(b, 0, 31, late);
 	/* Something of order 19 may still come. */
-	assert_int_equal(outfeed_settle(r->outfeed, 20, NULL), ST_OK);
+	assert_int_equal(outfeed_drain(r->outfeed, 20, NULL), ST_OK);
 	ips_recording_flush(r->recording);
 	assert_answer(r->place.path, FIRST, "");
-	assert_int_equal(outfeed_settle(r->outfeed, 21, NULL), ST_OK);
+	assert_int_equal(outfeed_drain(r->outfeed, 21, NULL), ST_OK);
 	/* Once in a recording. */
 	record(a, 0, 5, late);
 	record(a, 0, 0, late);
-	assert_int_equal(outfeed_settle(r->outfeed, 100, NULL), ST_OK);
+	assert_int_equal(outfeed_drain(r->outfeed, 100, NULL), ST_OK);
 	assert_string_equal(r->lines, "[HEALTH] first_nonfinite key=a layer=layer epoch=1 step=20 "
 				      "replica=0 element=2 value=-inf\n");
 	recorder_stop(r);
@@ -330,7 +330,7 @@ static char *run_pipe(uint32_t seed, bool loose)
 			least = done < least ? done : least;
 		}
 		micro = least;
-		assert_int_equal(outfeed_settle(r->outfeed, order_of(micro, 0, 0), NULL), ST_OK);
+		assert_int_equal(outfeed_drain(r->outfeed, order_of(micro, 0, 0), NULL), ST_OK);
 	}
 	for (int s = 0; s < STAGES; s++)
 		pthread_join(workers[s].thread, NULL);

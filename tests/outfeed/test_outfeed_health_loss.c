@@ -255,7 +255,7 @@ static void test_disabled_rules_of_losses_are_never_hit(void **state)
 	feed_epoch(&rig, 1, 1, 5);
 	feed_epoch(&rig, 2, 1, INFINITY);
 	feed_classes(&rig, 1000, 100, 1);
-	outfeed_health_settle(rig.health);
+	outfeed_health_evaluate(rig.health);
 	health_rig_quiet(&rig);
 	health_rig_close(&rig);
 }
@@ -295,11 +295,11 @@ static void first_updates(struct health_rig *rig, double ratio, double range, co
 		feed_std(large, update, 0.01 * sqrt(ratio));
 		feed_std(gradient, update, range / 3.29 * (double)(update + 1));
 		feed_loss(rig, update, losses[update]);
-		outfeed_health_settle(rig->health);
+		outfeed_health_evaluate(rig->health);
 		if (update < 9)
 			health_rig_quiet(rig);
 	}
-	outfeed_health_settle(rig->health); /* judged once */
+	outfeed_health_evaluate(rig->health); /* judged once */
 }
 
 static const double stuck[10] = {2, 1.9, 2.1, 1.9, 2, 2.1, 2, 1.91, 2.05, 1.95};
@@ -354,10 +354,10 @@ static void test_replicas_have_their_own_kernels(void **state)
 		feed_std(tensors[i], 0, i == 3 ? 0.1 : i == 2 ? 1 : 5);
 	for (int64_t step = 0; step < 10; step++)
 		feed_loss(&rig, step, stuck[step]);
-	outfeed_health_settle(rig.health);
+	outfeed_health_evaluate(rig.health);
 	health_rig_quiet(&rig); /* the other replica's first rows may still be on their way */
 	feed_std(tensors[0], 2, 5);
-	outfeed_health_settle(rig.health);
+	outfeed_health_evaluate(rig.health);
 	assert_int_equal(rig.count, 1);
 	assert_int_equal(rig.hits[0].tensor_id, 3);
 	assert_int_equal(rig.hits[0].replica, 1);

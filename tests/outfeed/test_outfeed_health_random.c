@@ -344,11 +344,11 @@ static void test_tensors_are_fed_by_threads_of_their_own(void **state)
 				 0);
 	for (keys.step = 0; keys.step < 100; keys.step++) {
 		outfeed_health_loss(rig.health, &keys, 0, 1);
-		outfeed_health_settle(rig.health);
+		outfeed_health_evaluate(rig.health);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(feeders[i].thread, NULL);
-	outfeed_health_settle(rig.health);
+	outfeed_health_evaluate(rig.health);
 	assert_int_equal(rig.count, THREADS * 250);
 	assert_int_equal(health_rig_count(&rig, OUTFEED_HEALTH_exploding), rig.count);
 	health_rig_close(&rig);

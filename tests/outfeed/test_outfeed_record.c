@@ -464,7 +464,7 @@ static void test_without_a_recording_rules_are_asked_all_the_same(void **state)
 	t = recorder_tensor(r, "t", OUTFEED_GRADIENT, four, 1);
 	for (int i = 0; i < 5; i++)
 		recorder_record(r, t, i, i == 3 ? broken : plain, 4);
-	assert_int_equal(outfeed_settle(r->outfeed, 100, NULL), ST_OK);
+	assert_int_equal(outfeed_drain(r->outfeed, 100, NULL), ST_OK);
 	assert_int_equal(r->hits, 1);
 	assert_contains(r->lines,
 			"[HEALTH] rule=nonfinite key=t layer=layer epoch=1 step=3 replica=0");

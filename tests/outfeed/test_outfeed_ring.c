@@ -123,14 +123,14 @@ static void test_settling_writes_rings_that_nobody_touched(void **state)
 	b = tensor_of("b");
 	push(a, 0, 1);
 	push(b, 0, 1);
-	assert_int_equal(outfeed_settle(r->outfeed, 0, NULL), ST_OK);
+	assert_int_equal(outfeed_drain(r->outfeed, 0, NULL), ST_OK);
 	assert_captured("a", "-");
 	outfeed_flush(r->outfeed);
 	push(a, 1, 1);
 	assert_captured("a", "0");
 	assert_captured("b", "-");
-	assert_int_equal(outfeed_settle(r->outfeed, 0, NULL), ST_OK);
-	assert_int_equal(outfeed_settle(r->outfeed, 0, NULL), ST_OK);
+	assert_int_equal(outfeed_drain(r->outfeed, 0, NULL), ST_OK);
+	assert_int_equal(outfeed_drain(r->outfeed, 0, NULL), ST_OK);
 	assert_captured("a", "0");
 	assert_captured("b", "0");
 	recorder_stop(r);
@@ -248,7 +248,7 @@ static void test_rings_are_flushed_and_settled_while_others_record(void **state)
 		assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
 	for (int i = 0; i < 50; i++) {
 		outfeed_flush(r->outfeed);
-		assert_int_equal(outfeed_settle(r->outfeed, 0, NULL), ST_OK);
+		assert_int_equal(outfeed_drain(r->outfeed, 0, NULL), ST_OK);
 		usleep(100);
 	}
 	for (int i = 0; i < WORKERS; i++)

@@ -496,13 +496,13 @@ static void test_rows_find_room_while_the_writer_has_others(void **state)
 		assert_int_equal(
 			prof_queue_put(&queue, PROF_TABLE_META, &row, 1, not_woken, NULL, &filling),
 			ST_OK);
-		taken = prof_queue_take(&queue);
+		taken = prof_queue_pop(&queue);
 		assert_non_null(taken);
 		assert_int_equal(
 			prof_queue_put(&queue, PROF_TABLE_META, &row, 1, not_woken, NULL, &filling),
 			ST_OK);
 		prof_queue_release(&queue, taken);
-		prof_queue_release(&queue, prof_queue_take(&queue));
+		prof_queue_release(&queue, prof_queue_pop(&queue));
 	}
 	assert_false(support_alloc_failed());
 	support_fail_alloc(-1);

@@ -223,7 +223,7 @@ static void run_it(struct run *run)
 			for (int r = 0; r < REPLICAS; r++)
 				feed_row(run, t, r, update);
 		feed_loss(run, update);
-		outfeed_health_settle(run->health);
+		outfeed_health_evaluate(run->health);
 		if (update % 50 == 49)
 			feed_epoch(run, 1 + update / 50);
 	}

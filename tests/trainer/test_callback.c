@@ -500,8 +500,8 @@ static enum status keep_own(double before, double *after, struct err *err)
 		own.user = part == 0 ? &before : after;
 		assert_int_equal(callbacks_add(&s.callbacks, &plain, NULL, NULL), ST_OK);
 		assert_int_equal(callbacks_add(&s.callbacks, &own, NULL, NULL), ST_OK);
-		assert_null(callback_keeper(&s.callbacks.items[0]));
-		assert_non_null(callback_keeper(&s.callbacks.items[1]));
+		assert_null(callback_snapshot_name(&s.callbacks.items[0]));
+		assert_non_null(callback_snapshot_name(&s.callbacks.items[1]));
 		if (part == 0) {
 			assert_int_equal(snapshot_create(&snapshot, path, err), ST_OK);
 		} else {
@@ -509,7 +509,7 @@ static enum status keep_own(double before, double *after, struct err *err)
 			assert_int_equal(snapshot_parse(&snapshot, path, bytes, length, err),
 					 ST_OK);
 		}
-		callbacks_keep(&s.callbacks, &s.host, snapshot);
+		callbacks_snapshot(&s.callbacks, &s.host, snapshot);
 		status = snapshot_close(snapshot);
 		sample_close(&s);
 	}

@@ -61,7 +61,7 @@ static void test_a_stored_stream_allocates_nothing(void **state)
 	(void)state;
 	support_fail_alloc(0);
 	dataset__stream_open(&stream, "f", DATASET_STORED, bytes, sizeof(bytes), &err);
-	dataset__stream_take(&stream, out, sizeof(out), "");
+	dataset__stream_read_all(&stream, out, sizeof(out), "");
 	dataset__stream_close(&stream);
 	assert_false(support_alloc_failed());
 	support_fail_alloc(-1);

@@ -241,19 +241,19 @@ void callbacks_outfeed(const struct callbacks *callbacks, const struct ips_train
 	}
 }
 
-const char *callback_keeper(const struct callback *callback)
+const char *callback_snapshot_name(const struct callback *callback)
 {
 	const struct callback_own *state = own_of(callback);
 
 	if (state && (!state->own.save || !state->own.restore))
 		return NULL;
-	return callback->ops->on[CALLBACK_KEEP] ? callback->ops->class_name : NULL;
+	return callback->ops->on[CALLBACK_SNAPSHOT] ? callback->ops->class_name : NULL;
 }
 
-void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
-		    struct snapshot *snapshot)
+void callbacks_snapshot(const struct callbacks *callbacks, const struct callback_host *host,
+			struct snapshot *snapshot)
 {
-	const struct callback_event event = {.moment = CALLBACK_KEEP,
+	const struct callback_event event = {.moment = CALLBACK_SNAPSHOT,
 					     .host = host,
 					     .snapshot = snapshot,
 					     .err = snapshot_err(snapshot)};
@@ -261,10 +261,10 @@ void callbacks_keep(const struct callbacks *callbacks, const struct callback_hos
 	for (int i = 0; i < callbacks->count; i++) {
 		struct callback *one = &callbacks->items[i];
 
-		if (!callback_keeper(one) || is_silent(callbacks, one))
+		if (!callback_snapshot_name(one) || is_silent(callbacks, one))
 			continue;
 		snapshot_prefix(snapshot, "callbacks[%d].%s.", i, one->ops->class_name);
-		one->ops->on[CALLBACK_KEEP](one, &event);
+		one->ops->on[CALLBACK_SNAPSHOT](one, &event);
 	}
 	snapshot_prefix(snapshot, "%s", "");
 }
@@ -375,7 +375,7 @@ static void own_call(struct callback *callback, const struct callback_event *eve
 	}
 }
 
-static void own_keep(struct callback *callback, const struct callback_event *event)
+static void own_snapshot(struct callback *callback, const struct callback_event *event)
 {
 	const struct callback_own *own = callback->state;
 	struct snapshot *snapshot = event->snapshot;
@@ -409,7 +409,7 @@ static const struct callback_ops callback_own_ops = {
 	       [CALLBACK_BATCH_END] = own_call,
 	       [CALLBACK_EPOCH_END] = own_call,
 	       [CALLBACK_TRAIN_END] = own_call,
-	       [CALLBACK_KEEP] = own_keep},
+	       [CALLBACK_SNAPSHOT] = own_snapshot},
 };
 
 enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback *own,

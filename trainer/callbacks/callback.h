@@ -39,7 +39,7 @@ enum callback_moment {
 	CALLBACK_BATCH_END,
 	CALLBACK_EPOCH_END,
 	CALLBACK_TRAIN_END,
-	CALLBACK_KEEP, /* write or read the state of the epochs so far; read after train_begin */
+	CALLBACK_SNAPSHOT, /* write or read the state of the epochs so far; read after train_begin */
 	CALLBACK_MOMENTS
 };
 
@@ -119,11 +119,11 @@ struct callback_backup {
 const struct callback_backup *callbacks_backup(const struct callbacks *callbacks);
 
 /* Return the class name of a callback with state to back up; NULL: it has none. */
-const char *callback_keeper(const struct callback *callback);
+const char *callback_snapshot_name(const struct callback *callback);
 
 /* Write or read the state of all callbacks; errors stick in the snapshot. */
-void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
-		    struct snapshot *snapshot);
+void callbacks_snapshot(const struct callbacks *callbacks, const struct callback_host *host,
+			struct snapshot *snapshot);
 
 /* Does any callback receive the values that queues send? callbacks_outfeed() passes one on, on any
  * thread. */

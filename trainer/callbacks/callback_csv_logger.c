@@ -82,7 +82,7 @@ static void csv_end(struct callback *callback, const struct callback_event *even
 
 /* Truncate the file to its size at the backup: the epochs after it are trained and written
  * again. */
-static void csv_keep(struct callback *callback, const struct callback_event *event)
+static void csv_snapshot(struct callback *callback, const struct callback_event *event)
 {
 	struct csv_logger *csv = callback->state;
 	struct snapshot *snapshot = event->snapshot;
@@ -121,6 +121,6 @@ const struct callback_ops callback_csv_logger = {
 	.on = {[CALLBACK_TRAIN_BEGIN] = csv_begin,
 	       [CALLBACK_EPOCH_END] = csv_epoch,
 	       [CALLBACK_TRAIN_END] = csv_end,
-	       [CALLBACK_KEEP] = csv_keep},
+	       [CALLBACK_SNAPSHOT] = csv_snapshot},
 	.fini = csv_fini,
 };

@@ -112,7 +112,7 @@ static void stopping_end(struct callback *callback, const struct callback_event 
 		callback_say(event, "Epoch %lld: early stopping", (long long)s->stopped_epoch);
 }
 
-static void stopping_keep(struct callback *callback, const struct callback_event *event)
+static void stopping_snapshot(struct callback *callback, const struct callback_event *event)
 {
 	struct early_stopping *s = callback->state;
 
@@ -121,8 +121,8 @@ static void stopping_keep(struct callback *callback, const struct callback_event
 	snapshot_integer(event->snapshot, "best_epoch", &s->best_epoch, 0, INT32_MAX);
 	snapshot_integer(event->snapshot, "stopped_epoch", &s->stopped_epoch, 0, INT32_MAX);
 	if (s->best_weights && s->best_epoch > 0)
-		model_weights_keep(event->host->model, s->best_weights, "best_weights",
-				   event->snapshot);
+		model_weights_snapshot(event->host->model, s->best_weights, "best_weights",
+				       event->snapshot);
 }
 
 static void stopping_fini(struct callback *callback)
@@ -140,7 +140,7 @@ const struct callback_ops callback_early_stopping = {
 	.on = {[CALLBACK_TRAIN_BEGIN] = stopping_begin,
 	       [CALLBACK_EPOCH_END] = stopping_epoch,
 	       [CALLBACK_TRAIN_END] = stopping_end,
-	       [CALLBACK_KEEP] = stopping_keep},
+	       [CALLBACK_SNAPSHOT] = stopping_snapshot},
 	.fini = stopping_fini,
 };
 

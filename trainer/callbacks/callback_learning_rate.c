@@ -93,7 +93,7 @@ static void plateau_epoch(struct callback *callback, const struct callback_event
 	p->waited = 0;
 }
 
-static void plateau_keep(struct callback *callback, const struct callback_event *event)
+static void plateau_snapshot(struct callback *callback, const struct callback_event *event)
 {
 	struct plateau *p = callback->state;
 
@@ -110,7 +110,7 @@ const struct callback_ops callback_reduce_lr_on_plateau = {
 	.read = plateau_read,
 	.on = {[CALLBACK_TRAIN_BEGIN] = rate_begin,
 	       [CALLBACK_EPOCH_END] = plateau_epoch,
-	       [CALLBACK_KEEP] = plateau_keep},
+	       [CALLBACK_SNAPSHOT] = plateau_snapshot},
 };
 
 /* ---- LearningRateScheduler ------------------------------------------------------------------- */

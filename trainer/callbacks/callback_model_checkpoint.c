@@ -280,7 +280,7 @@ static void checkpoint_epoch(struct callback *callback, const struct callback_ev
 		checkpoint_save(callback, event);
 }
 
-static void checkpoint_keep(struct callback *callback, const struct callback_event *event)
+static void checkpoint_snapshot(struct callback *callback, const struct callback_event *event)
 {
 	struct checkpoint *c = callback->state;
 
@@ -298,5 +298,5 @@ const struct callback_ops callback_model_checkpoint = {
 	       [CALLBACK_EPOCH_BEGIN] = checkpoint_epoch_begin,
 	       [CALLBACK_BATCH_END] = checkpoint_batch,
 	       [CALLBACK_EPOCH_END] = checkpoint_epoch,
-	       [CALLBACK_KEEP] = checkpoint_keep},
+	       [CALLBACK_SNAPSHOT] = checkpoint_snapshot},
 };

@@ -66,7 +66,7 @@ static bool has_more(struct csv *csv)
 	if (csv->at < csv->end)
 		return true;
 	if (!csv->reader || err_stuck(csv->err) ||
-	    fs_reader_take(csv->reader, csv->piece, CSV_PIECE, &got, csv->err) != ST_OK || got == 0)
+	    fs_reader_read(csv->reader, csv->piece, CSV_PIECE, &got, csv->err) != ST_OK || got == 0)
 		return false;
 	csv->at = csv->piece;
 	csv->end = csv->piece + got;

@@ -512,9 +512,9 @@ static bool digits_read_file(struct dataset_array *array, int64_t count, const c
 	    fs_reader_open(&reader, path, NULL) != ST_OK)
 		return false;
 	good = reader.size == (int64_t)(skipped + whole) &&
-	       fs_reader_take(&reader, found, skipped, &got, NULL) == ST_OK && got == skipped &&
+	       fs_reader_read(&reader, found, skipped, &got, NULL) == ST_OK && got == skipped &&
 	       !memcmp(found, header, skipped) &&
-	       fs_reader_take(&reader, array->bytes, size, &got, NULL) == ST_OK && got == size;
+	       fs_reader_read(&reader, array->bytes, size, &got, NULL) == ST_OK && got == size;
 	fs_reader_close(&reader);
 	return good;
 }

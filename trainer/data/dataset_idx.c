@@ -21,7 +21,7 @@ static void idx_header(struct dataset_stream *stream, struct dataset_array *out,
 	uint8_t bytes[4 + 4 * 3];
 	struct err *err = stream->err;
 
-	dataset__stream_take(stream, bytes, 4, ": an IDX file begins with 4 bytes");
+	dataset__stream_read_all(stream, bytes, 4, ": an IDX file begins with 4 bytes");
 	if (err_stuck(err))
 		return;
 	if (bytes[0] || bytes[1])
@@ -35,7 +35,7 @@ static void idx_header(struct dataset_stream *stream, struct dataset_array *out,
 	else if (bytes[3] != ndim)
 		err_set(err, ST_FORMAT, "%s: has %d dimensions, %s have %d", stream->name, bytes[3],
 			ndim == 3 ? "images" : "labels", ndim);
-	dataset__stream_take(stream, bytes + 4, 4 * (size_t)ndim, " within its header");
+	dataset__stream_read_all(stream, bytes + 4, 4 * (size_t)ndim, " within its header");
 	out->ndim = ndim;
 	for (int i = 0; !err_stuck(err) && i < ndim; i++) {
 		const uint8_t *at = bytes + 4 + 4 * i;

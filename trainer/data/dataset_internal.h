@@ -93,7 +93,8 @@ void dataset__stream_close(struct dataset_stream *stream);
 /* Read @size bytes; return their number, which is less only at the end and after a failure. */
 size_t dataset__stream_read(struct dataset_stream *stream, void *out, size_t size);
 /* Read exactly @size bytes, or fail: "is truncated@where". */
-void dataset__stream_take(struct dataset_stream *stream, void *out, size_t size, const char *where);
+void dataset__stream_read_all(struct dataset_stream *stream, void *out, size_t size,
+			      const char *where);
 /* Check that nothing follows the @count values that were read, and the checksum. */
 void dataset__stream_end(struct dataset_stream *stream, size_t count);
 

@@ -268,7 +268,7 @@ void dataset__npy_header(struct dataset_stream *stream, struct dataset_array *ou
 	size_t length;
 	int ndim;
 
-	dataset__stream_take(stream, head, 8, where);
+	dataset__stream_read_all(stream, head, 8, where);
 	if (err_stuck(err))
 		return;
 	if (memcmp(head, "\x93NUMPY", 6) != 0)
@@ -277,13 +277,13 @@ void dataset__npy_header(struct dataset_stream *stream, struct dataset_array *ou
 		err_set(err, ST_UNSUPPORTED, "%s: is of .npy version %d; 1 and 2 are read", name,
 			head[6]);
 	/* Version 1 has two bytes of length, version 2 four. */
-	dataset__stream_take(stream, head + 8, head[6] == 1 ? 2 : 4, where);
+	dataset__stream_read_all(stream, head + 8, head[6] == 1 ? 2 : 4, where);
 	length = (size_t)head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 |
 		 (size_t)head[11] << 24;
 	if (!err_stuck(err) && length > NPY_HEADER_MOST)
 		err_set(err, ST_LIMIT, "%s: its .npy header has %zu bytes, at most %d are read",
 			name, length, NPY_HEADER_MOST);
-	dataset__stream_take(stream, text, length, where);
+	dataset__stream_read_all(stream, text, length, where);
 	if (err_stuck(err))
 		return;
 	text[length] = '\0';

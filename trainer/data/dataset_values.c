@@ -106,7 +106,8 @@ size_t dataset__stream_read(struct dataset_stream *stream, void *out, size_t siz
 	return got;
 }
 
-void dataset__stream_take(struct dataset_stream *stream, void *out, size_t size, const char *where)
+void dataset__stream_read_all(struct dataset_stream *stream, void *out, size_t size,
+			      const char *where)
 {
 	const size_t got = dataset__stream_read(stream, out, size);
 

@@ -184,8 +184,8 @@ enum status model_weights_save(const struct model *model, const float *weights, 
 	return npz_writer_close(&writer, status);
 }
 
-void model_weights_keep(const struct model *model, float *weights, const char *what,
-			struct snapshot *snapshot)
+void model_weights_snapshot(const struct model *model, float *weights, const char *what,
+			    struct snapshot *snapshot)
 {
 	struct str name = {0};
 

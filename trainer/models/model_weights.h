@@ -62,8 +62,8 @@ enum status model_weights_digest(uint64_t *out, const struct model *model, const
 struct snapshot;
 /* Write or read all parameters, each as a field "WHAT/NAME", independent of the layout of
  * stages. */
-void model_weights_keep(const struct model *model, float *weights, const char *what,
-			struct snapshot *snapshot);
+void model_weights_snapshot(const struct model *model, float *weights, const char *what,
+			    struct snapshot *snapshot);
 
 struct keras_file;
 /* Read the file at @path and check, as far as possible without a model, that it has weights. On
