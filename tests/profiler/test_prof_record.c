@@ -278,12 +278,9 @@ static void test_memory_of_the_process_is_sampled(void **state)
 	assert_answer(place->path,
 		      "SELECT count(*) BETWEEN 1 AND 999 FROM counters WHERE track = 'worker'",
 		      "1\n");
-	/* The kernel adds up pages by processor in batches, and freed memory may be given back
-	 * meanwhile: allow for 8 MiB. */
-	assert_answer(place->path,
-		      "SELECT (SELECT value FROM counters WHERE track = 'other') >= 58720256 + "
-		      "min(value) "
-		      "FROM counters WHERE track = 'worker'",
+	/* The kernel adds up pages by processor in batches: allow for 8 MiB. Of what was resident
+	 * before it may have taken away any part. */
+	assert_answer(place->path, "SELECT value >= 58720256 FROM counters WHERE track = 'other'",
 		      "1\n");
 	assert_int_equal(block[BLOCK - 1], 1);
 	free(block);
