@@ -720,8 +720,8 @@ def vertical_mac(half_partials, together, positions, rows, columns, n_in, sets):
     else:
         worker = {8: 13, 16: 25}[together] + together // 8 * n * rows * (25 + 3 * more)
     zero = 4 + up(positions, 4 if half_partials else 2)
-    total = 10 + up((12 if half_partials else 19) * n, together)
-    return 100 + sets * (zero + 32 + n_in * (24 + 6 * worker) + total)
+    total = 10 + 12 * n // together if half_partials else 9 + 19 * n // together
+    return (100 if half_partials else 101) + sets * (zero + 32 + n_in * (24 + 6 * worker) + total)
 
 
 def outer_product(half, out_size, positions, n_out, n_conv):

@@ -278,19 +278,20 @@ double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype
 double ipu__vertical_mac(const struct ipu_target *target, enum ipu_dtype partials, double chans,
 			 const struct ipu_vertex_share *share)
 {
+	const int single = partials == IPU_FLOAT32;
 	double workers = (double)target->workers, more = share->taps_inner - 1;
 	double rows = share_of(target, share->positions) * share->taps_outer, worker, zero, sum;
 
 	if (chans >= 8)
 		worker = (chans > 8 ? 25 : 13) + chans / 8 * rows * (7 + 15 + 3 + 3 * more);
-	else if (partials == IPU_FLOAT32)
+	else if (single)
 		worker = 19 + rows * (7 + 5 + 3 + 2 * more);
 	else
 		worker = 18 + rows * (7 + 3 + 3 + 2 * more);
-	zero = 4 + ceil(share->positions / (partials == IPU_FLOAT32 ? 2 : 4));
-	sum = partials == IPU_FLOAT32 ? 9 + 2 * (workers - 1) : 7 + (workers - 1);
-	sum = 10 + ceil(sum * share_of(target, share->positions) / chans);
-	return 61 + 14 + 25 +
+	zero = 4 + ceil(share->positions / (single ? 2 : 4));
+	sum = single ? 9 + 2 * (workers - 1) : 7 + (workers - 1);
+	sum = 10 - single + floor(sum * share_of(target, share->positions) / chans);
+	return 61 + 14 + 25 + single +
 	       share->conv_groups * (zero + 32 + share->in_groups * (24 + workers * worker) + sum);
 }
 
