@@ -78,6 +78,7 @@ start() {
 	esac
 	read -ra words <<<"$form"
 	rm -rf tf_report__*
+	: >out # a run that is killed before it begins has not said what the last one said
 	"${launch[@]}" "$bin/ipu-train" "$2.json" "${words[@]}" --callbacks "$(callbacks "${frequencies[$1 % 3]}")" >out 2>err &
 	started=$!
 }
