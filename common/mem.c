@@ -19,6 +19,7 @@
 #define MEM_ALIGNMENT 64
 #define MEM_PAGE      4096
 #define MEM_HUGE      ((size_t)4 << 20) /* bytes from which pages of 2 MiB pay */
+#define MEM_LARGE     1024              /* bytes of an item from which arrays begin with one */
 
 static const struct mem_functions mem_libc = {
 	.resize = realloc,
@@ -142,7 +143,8 @@ void mem_free(void *p)
 
 int mem_grow(void *items, size_t *capacity, size_t needed, size_t size)
 {
-	size_t wanted = *capacity < 8 ? 8 : *capacity;
+	/* Of large items a single one may be all. */
+	size_t wanted = max(*capacity, size < MEM_LARGE ? (size_t)8 : 1);
 	void *old, *grown;
 
 	if (needed <= *capacity)

@@ -258,6 +258,7 @@ struct prof_writer {
 	/* since the last commit */
 	uint64_t keys, keys_told; /* changes of keys */
 	uint64_t events_told, rows_told, pages_told, write_ns;
+	int64_t increments; /* of levels, in all lanes, since the last commit */
 	uint64_t threads;   /* number that recorded something */
 	uint64_t commit_ns; /* interval between commits */
 	/* What was recorded before `safe_ns` is in the file, or will be with the next commit what
@@ -427,7 +428,10 @@ static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id
 void prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
 /* Free the memory of what is buffered, written or not. May be called again. */
 void prof__lane_free_buffers(struct prof_lane *lane);
-bool prof__lane_waits(const struct prof_lane *lane); /* rows are buffered */
+bool prof__lane_waits(const struct prof_lane *lane);         /* rows are buffered */
+int64_t prof__lane_increments(const struct prof_lane *lane); /* of levels, buffered */
+/* Free the buffers if nothing is in them. */
+void prof__lane_free_empty(struct prof_lane *lane);
 
 /* prof_writer.c */
 void *prof__writer_main(void *recording);

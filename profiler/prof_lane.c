@@ -702,10 +702,8 @@ static void flush_samples(struct prof_writer *writer, struct prof_lane *lane)
 
 #define FREE_LIST(list) (mem_free((list).items), memset(&(list), 0, sizeof(list)))
 
-void prof__lane_free_buffers(struct prof_lane *lane)
+static void free_rows(struct prof_lane *lane)
 {
-	free_texts(lane);
-	FREE_LIST(lane->stack);
 	FREE_LIST(lane->spans);
 	FREE_LIST(lane->ends);
 	FREE_LIST(lane->longs);
@@ -716,9 +714,30 @@ void prof__lane_free_buffers(struct prof_lane *lane)
 	FREE_LIST(lane->rows);
 	FREE_LIST(lane->instants);
 	FREE_LIST(lane->samples);
+}
+
+void prof__lane_free_buffers(struct prof_lane *lane)
+{
+	free_texts(lane);
+	free_rows(lane);
+	FREE_LIST(lane->stack);
 	prof_levels_fini(&lane->levels);
 	prof_levels_fini(&lane->late);
 	prof_counters_fini(&lane->counters);
+}
+
+int64_t prof__lane_increments(const struct prof_lane *lane)
+{
+	return (int64_t)(lane->levels.count + lane->late.count);
+}
+
+void prof__lane_free_empty(struct prof_lane *lane)
+{
+	if (prof__lane_waits(lane) || prof__lane_increments(lane) > 0)
+		return;
+	free_rows(lane);
+	prof_levels_free_empty(&lane->levels);
+	prof_levels_free_empty(&lane->late);
 }
 
 bool prof__lane_waits(const struct prof_lane *lane)

@@ -17,6 +17,13 @@ void prof_levels_fini(struct prof_levels *levels)
 	memset(levels, 0, sizeof(*levels));
 }
 
+void prof_levels_free_empty(struct prof_levels *levels)
+{
+	mem_free(levels->increments);
+	levels->increments = NULL;
+	levels->capacity = 0;
+}
+
 /* Add to @site's share. The least of the four shares is evicted; the new site inherits its slot. */
 static void share_add(struct prof_share *shares, uint32_t site, int64_t ns)
 {

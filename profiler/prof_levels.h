@@ -77,6 +77,8 @@ struct prof_levels {
 };
 
 void prof_levels_fini(struct prof_levels *levels);
+/* Free the array of increments, of which there are none. */
+void prof_levels_free_empty(struct prof_levels *levels);
 /* Add a span to its levels, starting at @finest. */
 void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_ns, int64_t dur_ns,
 		     uint32_t site, int finest);

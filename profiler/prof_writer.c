@@ -35,12 +35,16 @@
 #define SPACE_PAUSE_NS  50000000   /* between two trials without space on the disk */
 #define SPACE_STOP_NS   1000000000 /* the longest wait for space at the close */
 #define GAPS_SIZE       160
-#define EVENTS_AT_ONCE  4096u      /* drained between two checks of the time */
-#define KEYS_NS         10.0       /* cost of a change of keys at the call site (estimate) */
-#define ROW_NS          150.0      /* cost of an appended row (estimate, from one profile) */
-#define WRITER_NICE     19         /* yields to the program */
-#define FIRST_COMMIT_NS 4000000u   /* interval of the first commit; doubled at each one */
-#define ALONE_EVENTS    (1u << 19) /* per commit if no reader waits for it (params.alone) */
+#define EVENTS_AT_ONCE  4096u    /* drained between two checks of the time */
+#define KEYS_NS         10.0     /* cost of a change of keys at the call site (estimate) */
+#define ROW_NS          150.0    /* cost of an appended row (estimate, from one profile) */
+#define WRITER_NICE     19       /* yields to the program */
+#define FIRST_COMMIT_NS 4000000u /* interval of the first commit; doubled at each one */
+/* Per commit if no reader waits for it (params.alone): events, and increments of levels, of which
+ * one span has many where a track's spans are far apart. */
+#define ALONE_EVENTS     (1u << 19)
+#define ALONE_INCREMENTS (1 << 18)
+#define LANES_MANY       64 /* from which on lanes keep no buffers that are empty */
 
 /* ---- commits --------------------------------------------------------------------------------- */
 
@@ -149,16 +153,20 @@ static uint64_t flush_lanes(struct ips_recording *recording)
 	struct prof_writer *writer = &recording->writer;
 	uint64_t dropped = 0;
 	int64_t left;
+	struct prof_lane *lane = first_lane(recording, &left);
+	const bool many = left >= LANES_MANY;
 
-	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
-	     lane = next_lane(lane, left), left--) {
+	for (; left > 0; lane = next_lane(lane, left), left--) {
 		if (prof__lane_waits(lane))
 			prof__lane_flush(writer, lane);
+		if (many)
+			prof__lane_free_empty(lane);
 		writer->threads += lane->tail != lane->tail_told;
 		lane->tail_told = lane->tail;
 		lane->dropped_told = __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
 		dropped += lane->dropped_told;
 	}
+	writer->increments = 0;
 	return dropped + writer->dropped_here;
 }
 
@@ -406,7 +414,8 @@ static bool commit_due(const struct ips_recording *recording)
 	const struct prof_writer *writer = &recording->writer;
 
 	if (recording->params.alone)
-		return writer->events - writer->events_told >= ALONE_EVENTS;
+		return writer->events - writer->events_told >= ALONE_EVENTS ||
+		       writer->increments >= ALONE_INCREMENTS;
 	return clock_ns() >= commit_at(recording);
 }
 
@@ -441,9 +450,11 @@ static void drain_batch(struct ips_recording *recording, struct prof_lane *lane,
 			uint64_t *work)
 {
 	const uint64_t before = lane->tail;
+	const int64_t increments = prof__lane_increments(lane);
 
 	prof__lane_drain(&recording->writer, lane, end, EVENTS_AT_ONCE);
 	*work += lane->tail - before;
+	recording->writer.increments += prof__lane_increments(lane) - increments;
 	if (!prof__writer_ok(&recording->writer) || !commit_overdue(recording))
 		return;
 	/* Appended rows do not wait until full rings are empty: rare rows (a violated rule, the

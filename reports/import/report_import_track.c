@@ -17,7 +17,7 @@
 
 #define RING_SLOTS 524288u /* total of all tracks, within the limits per track below */
 #define RING_MOST  16384u
-#define RING_LEAST 128u
+#define RING_LEAST 64u
 
 #define DEVICE_SORT 5000000 /* as Kineto's, of devices whose order the file does not give */
 

@@ -4,6 +4,8 @@
  */
 #include "support/prof_testing.h"
 
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +221,78 @@ static void test_nothing_recorded_is_a_whole_file(void **state)
 	prof_place_remove(&place);
 }
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static atomic_size_t used, most_used;
+
+static void count(size_t more, size_t less)
+{
+	const size_t now = (used += more) - less;
+	size_t most = most_used;
+
+	used -= less;
+	while (now > most && !atomic_compare_exchange_weak(&most_used, &most, now))
+		;
+}
+
+static void *counting_resize(void *old, size_t size)
+{
+	const size_t less = malloc_usable_size(old);
+	void *grown = realloc(old, size);
+
+	if (grown)
+		count(malloc_usable_size(grown), less);
+	return grown;
+}
+
+static void *counting_aligned(size_t alignment, size_t size)
+{
+	void *memory = aligned_alloc(alignment, size);
+
+	count(malloc_usable_size(memory), 0);
+	return memory;
+}
+
+static void counting_release(void *p)
+{
+	count(0, malloc_usable_size(p));
+	free(p);
+}
+
+/* Spans that are far apart have a bucket of their own at most levels. Neither their number nor that
+ * of the tracks decides how much memory is in use. */
+static void test_far_spans_of_many_tracks_take_little_memory(void **state)
+{
+	enum {
+		MANY = 1000,
+		ROUNDS = 300
+	};
+	static const struct mem_functions counting = {.resize = counting_resize,
+						      .aligned = counting_aligned,
+						      .release = counting_release};
+	const struct ips_track_params params = {.ipu = IPS_NULL, .ring_slots = 64};
+	struct ips_site *site = ips_site_intern("c", "far", NULL);
+	struct ips_recording *recording;
+	struct ips_track *tracks[MANY];
+	struct prof_place place;
+
+	(void)state;
+	prof_place_make(&place);
+	mem_set_functions(&counting);
+	recording = start(&place, 1);
+	for (int t = 0; t < MANY; t++)
+		tracks[t] = ips_track_open_foreign(recording, "many", &params, 1, t);
+	for (int64_t i = 0; i < ROUNDS; i++)
+		for (int t = 0; t < MANY; t++)
+			ips_span_at(tracks[t], site, i * 1000000000, 10);
+	prof_stop(recording);
+	mem_set_functions(NULL);
+	print_message("%zu MB\n", most_used / 1000000);
+	assert_true(most_used < 60000000);
+	assert_int_equal(prof_ask(place.path, "SELECT count(*) FROM spans"), MANY * ROUNDS);
+	prof_place_remove(&place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_texts_have_their_numbers_whenever_the_writer_works),
 		cmocka_unit_test(test_what_comes_late_finds_its_span),
 		cmocka_unit_test(test_nothing_recorded_is_a_whole_file),
+		cmocka_unit_test(test_far_spans_of_many_tracks_take_little_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
