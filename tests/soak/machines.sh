@@ -182,8 +182,9 @@ tests_of_clang() {
 
 # inside SYSTEM COMMAND...: in that folder's system, with devices and processes of its own to be seen.
 inside() {
+	# Open MPI reads the processors from /sys. Data and locales of this system are not in that one.
 	unshare --mount bash -c 'system=$1 && shift && mount -t proc proc "$system/proc" && mount --rbind /dev "$system/dev" &&
-		exec chroot "$system" "$@"' inside "$@"
+		mount --rbind /sys "$system/sys" && unset TMPDIR LOCPATH "${!IPUSCOPE_TEST_@}" && exec chroot "$system" "$@"' inside "$@"
 }
 
 tests_of_debian() {
