@@ -65,7 +65,8 @@
 	X(NO_DURATION, "spans (X) without a duration, taken as 0")                                 \
 	X(CUT_ARGS, "argument values cut or left out because they are long")                       \
 	X(FIELDS, "fields of events without a place (cname, sf, ...)")                             \
-	X(OTHER_NAMES, "spans beyond 262144 different names, called \"(more names)\"")             \
+	X(OTHER_NAMES,                                                                             \
+	  "spans beyond 262144 different names, or 32 MiB of them, called \"(more names)\"")       \
 	X(KEYS, "top-level values of the file without a place, or too long")                       \
 	X(BAD_TEXT, "names that were not UTF-8, mended")                                           \
 	X(CUT_NAMES, "different names cut after 16384 bytes")                                      \

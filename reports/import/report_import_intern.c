@@ -3,9 +3,11 @@
  */
 #include "reports/import/report_import_intern.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 void report__import_intern_fini(struct import_intern *table)
 {
@@ -47,8 +49,17 @@ uint32_t report__import_intern(struct import_intern *table, const char *text, si
 	copy[length] = 0;
 	if (map_add(&table->map, import_hash(0, text, length), table->count) != 0)
 		return IMPORT_NO_ID;
+	table->bytes += length;
 	table->strings[table->count] = (struct import_string){copy, length};
 	return (uint32_t)table->count++;
+}
+
+void report__import_key_add(struct str *key, const char *text, size_t length, size_t most)
+{
+	str_add_bytes(key, text, min(length, most));
+	if (length > most)
+		str_addf(key, "#%016" PRIx64 "%016" PRIx64, import_hash(0, text, length),
+			 import_hash(~UINT64_C(0), text, length));
 }
 
 void *report__import_append(struct map *map, uint64_t key, void *items, size_t *count,

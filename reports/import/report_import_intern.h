@@ -14,6 +14,7 @@
 #include "common/arena.h"
 #include "common/err.h"
 #include "common/map.h"
+#include "common/str.h"
 
 /* Map byte strings to ids from 0 in order of arrival. The table owns the strings; their addresses
  * are stable until fini. */
@@ -26,6 +27,7 @@ struct import_intern {
 		size_t length;
 	} * strings;
 	size_t count, capacity;
+	size_t bytes; /* of the strings */
 	struct map map;
 };
 
@@ -34,6 +36,10 @@ void report__import_intern_fini(struct import_intern *table); /* accepts a zeroe
  * *@fresh: they were added. IMPORT_NO_ID: @most is reached, or (*@fresh true) out of memory. */
 uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
 			       size_t most, bool *fresh);
+
+/* Append @length bytes at @text to @key; of more than @most the first @most, a `#`, and a hash of
+ * them all, so that long texts differ in few bytes, too. */
+void report__import_key_add(struct str *key, const char *text, size_t length, size_t most);
 
 /* Return the id of a string that was added; else IMPORT_NO_ID. */
 uint32_t report__import_intern_find(const struct import_intern *table, const char *text,

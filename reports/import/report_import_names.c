@@ -10,11 +10,15 @@
 
 #define KEY_SEPARATOR "\x01"
 #define STEP_NAME     "ProfilerStep#"
+#define ID_TEXT       1024 /* bytes of a process's or thread's id, or of a track's category */
 
-static void add_token(struct str *key, const struct import_token *token)
+/* Bytes of the distinct names of call sites; others count as beyond the number of names. */
+#define SITE_BYTES ((size_t)32 << 20)
+
+static void add_token(struct str *key, const struct import_token *token, size_t most)
 {
 	if (token->kind != IMPORT_ABSENT)
-		str_add_bytes(key, token->at, token->length);
+		report__import_key_add(key, token->at, token->length, most);
 }
 
 /* Intern the scratch text in @table; *@fresh: its item is new and zeroed. */
@@ -104,16 +108,17 @@ uint32_t report__import_site(struct import *import, const struct import_event *e
 	uint32_t id;
 
 	str_clear(key);
-	add_token(key, &event->fields[IMPORT_FIELD_CAT]);
+	add_token(key, &event->fields[IMPORT_FIELD_CAT], IMPORT_TEXT_SIZE);
 	str_add_bytes(key, KEY_SEPARATOR, 1);
-	add_token(key, &event->fields[IMPORT_FIELD_NAME]);
+	add_token(key, &event->fields[IMPORT_FIELD_NAME], IMPORT_TEXT_SIZE);
 	if (event->operation.kind != IMPORT_ABSENT || series) {
 		str_add_bytes(key, KEY_SEPARATOR, 1);
-		add_token(key, &event->operation);
+		add_token(key, &event->operation, IMPORT_TEXT_SIZE);
 		str_add_bytes(key, KEY_SEPARATOR, 1);
 		str_add(key, !series ? "" : series);
 	}
-	id = INTERN(import, import->sites, IMPORT_MOST_SITES, &fresh, err);
+	id = INTERN(import, import->sites,
+		    import->sites.table.bytes < SITE_BYTES ? IMPORT_MOST_SITES : 0, &fresh, err);
 	if (id == IMPORT_NO_ID && !fresh) {
 		/* The shared site of all names after the table is full. */
 		report__import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
@@ -143,7 +148,7 @@ uint32_t report__import_process(struct import *import, const struct import_token
 	bool fresh;
 
 	str_clear(&import->scratch);
-	add_token(&import->scratch, pid);
+	add_token(&import->scratch, pid, ID_TEXT);
 	return INTERN(import, import->processes, IMPORT_MOST_TRACKS, &fresh, err);
 }
 
@@ -163,12 +168,12 @@ static void build_thread_key(struct import *import, enum import_thread_kind kind
 	str_clear(key);
 	str_add_bytes(key, kinds, 1);
 	if (kind != IMPORT_GLOBAL && kind != IMPORT_DEVICE)
-		add_token(key, &event->fields[IMPORT_FIELD_PID]);
+		add_token(key, &event->fields[IMPORT_FIELD_PID], ID_TEXT);
 	str_add_bytes(key, KEY_SEPARATOR, 1);
 	if (report__import_of_thread(kind) || kind == IMPORT_DEVICE)
-		add_token(key, &event->fields[IMPORT_FIELD_TID]);
+		add_token(key, &event->fields[IMPORT_FIELD_TID], ID_TEXT);
 	else if (kind == IMPORT_ASYNC)
-		add_token(key, &event->fields[IMPORT_FIELD_CAT]);
+		add_token(key, &event->fields[IMPORT_FIELD_CAT], ID_TEXT);
 }
 
 uint32_t report__import_thread(struct import *import, enum import_thread_kind kind,

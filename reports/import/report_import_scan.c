@@ -71,7 +71,8 @@ const struct import_arg *report__import_find_arg(const struct import_event *even
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-#define MOST_NAMES (1 << 16) /* maximum number of different names */
+#define MOST_NAMES  (1 << 16)          /* maximum number of different names */
+#define NAMES_BYTES ((size_t)16 << 20) /* and of their bytes */
 
 static const struct {
 	const char *name;
@@ -98,6 +99,7 @@ static bool is_name(const struct import_names *names, uint32_t id, const struct 
 uint32_t report__import_names_add(struct import_names *names, const struct import_token *token)
 {
 	const uint32_t last = names->last;
+	struct str key = {0};
 	bool fresh;
 	uint32_t id;
 
@@ -105,7 +107,13 @@ uint32_t report__import_names_add(struct import_names *names, const struct impor
 		names->last = names->next[last];
 		return names->last;
 	}
-	id = report__import_intern(&names->table, token->at, token->length, MOST_NAMES, &fresh);
+	report__import_key_add(&key, token->at, token->length, IMPORT_ARG_NAME);
+	fresh = key.failed;
+	id = key.failed ? IMPORT_NO_ID
+			: report__import_intern(&names->table, str_peek(&key), key.length,
+						names->table.bytes < NAMES_BYTES ? MOST_NAMES : 0,
+						&fresh);
+	str_free(&key);
 	if (fresh) {
 		const size_t count = names->table.count;
 		char clean[IMPORT_ARG_NAME];
