@@ -7,8 +7,15 @@
 
 #include <assert.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 
@@ -35,34 +42,37 @@ static struct {
 		      int ldc);
 } openblas;
 
-/* OpenBLAS retries for ever if it gets no buffer, so check that there is room for one. */
-static enum status check_buffer(int threads, struct err *err)
+static enum status set_no_buffer(int threads, struct err *err)
 {
-	void *room = mmap(NULL, OPENBLAS_BUFFER, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return err_set(err, ST_NOMEM,
+		       "host.products: out of memory: OpenBLAS needs 128 MB of address space or "
+		       "more for each of %d threads: give fewer host.threads, or leave "
+		       "host.products out",
+		       threads);
+}
+
+/* OpenBLAS retries for ever if it gets no buffer, so check that there is room for @count. */
+static enum status check_buffers(int count, int threads, struct err *err)
+{
+	const size_t bytes = OPENBLAS_BUFFER * (size_t)count;
+	void *room =
+		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (room == MAP_FAILED)
-		return err_set(err, ST_NOMEM,
-			       "host.products: out of memory: OpenBLAS needs 128 MB of address "
-			       "space for each of %d threads: give fewer host.threads, or leave "
-			       "host.products out",
-			       threads);
-	munmap(room, OPENBLAS_BUFFER);
+		return set_no_buffer(threads, err);
+	munmap(room, bytes);
 	return ST_OK;
 }
 
-static enum status load(int threads, struct err *err)
+/* Load the library, which then has one thread of its own: our pool runs the slices. */
+static enum status load(struct err *err)
 {
 	const char *given = getenv(OPENBLAS_THREADS);
 	char *before = given ? mem_strdup(given) : NULL;
 
 	if (given && !before)
 		return err_nomem(err);
-	if (check_buffer(threads, err) != ST_OK) {
-		mem_free(before);
-		return ST_NOMEM;
-	}
-	/* Our pool runs the slices. The library reads the variable when it is loaded. */
+	/* The library reads the variable when it is loaded. */
 	setenv(OPENBLAS_THREADS, "1", 1);
 	openblas.library = dlopen(OPENBLAS_FILE, RTLD_NOW | RTLD_LOCAL);
 	if (before)
@@ -92,6 +102,38 @@ static enum status load(int threads, struct err *err)
 		       OPENBLAS_FILE);
 }
 
+/* Buffers may be larger than that, and some versions allocate some as they are loaded: only the
+ * library knows. So a child, which sees the memory of this process, tries both, for a second of
+ * processor time at most. */
+static enum status try_buffers(int threads, struct err *err)
+{
+	const struct rlimit second = {1, 1}, none = {0, 0};
+	const pid_t parent = getpid(), child = fork();
+	pid_t waited;
+	int how = 0;
+
+	if (child < 0)
+		return err_set(err, ST_FAILED, "host.products: no child process: %s",
+			       strerror(errno));
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(0);
+		setrlimit(RLIMIT_CPU, &second);
+		setrlimit(RLIMIT_CORE, &none);
+		/* What it has to say, it says once more below. */
+		close(STDERR_FILENO);
+		if ((openblas.library || load(NULL) == ST_OK) && openblas.memory_alloc)
+			for (int i = 0; i < threads && openblas.memory_alloc(0); i++)
+				;
+		_exit(0);
+	}
+	do
+		waited = waitpid(child, &how, 0);
+	while (waited < 0 && errno == EINTR);
+	return waited == child && how != 0 ? set_no_buffer(threads, err) : ST_OK;
+}
+
 /* The library reuses a buffer that was freed, so allocate all before freeing them. */
 static enum status allocate_buffers(int threads, struct err *err)
 {
@@ -101,10 +143,7 @@ static enum status allocate_buffers(int threads, struct err *err)
 
 	if (!buffers)
 		return err_nomem(err);
-	for (; count < threads; count++) {
-		status = check_buffer(threads, err);
-		if (status != ST_OK)
-			break;
+	for (; count < threads && status == ST_OK; count++) {
 		buffers[count] = openblas.memory_alloc(0);
 		if (!buffers[count]) {
 			status = err_set(err, ST_LIMIT,
@@ -122,11 +161,16 @@ static enum status allocate_buffers(int threads, struct err *err)
 
 enum status kernel_openblas_open(int threads, struct err *err)
 {
-	enum status status = openblas.library ? ST_OK : load(threads, err);
+	enum status status;
 
-	if (status != ST_OK || threads <= openblas.threads)
-		return status;
-	if (openblas.memory_alloc && openblas.memory_free)
+	if (threads <= openblas.threads)
+		return ST_OK;
+	status = check_buffers(threads - openblas.threads, threads, err);
+	if (status == ST_OK)
+		status = try_buffers(threads, err);
+	if (status == ST_OK && !openblas.library)
+		status = load(err);
+	if (status == ST_OK && openblas.memory_alloc && openblas.memory_free)
 		status = allocate_buffers(threads, err);
 	if (status == ST_OK)
 		openblas.threads = threads;
