@@ -13,6 +13,7 @@
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,10 +358,12 @@ int cli_fail(const struct cli_command *command, const struct err *err)
 	return status_exit_code(err->status);
 }
 
+static atomic_bool cli_lost; /* what cli_print() had no memory for */
+
 /* Return @code, or 1 after one line if it is 0 and writing to standard output failed. */
 static int cli_finish(const char *name, int code)
 {
-	const bool refused = ferror(stdout) != 0;
+	const bool refused = ferror(stdout) != 0 || cli_lost;
 	const int failed = fflush(stdout) != 0 ? errno : 0;
 
 	if (code != 0 || (!refused && !failed))
@@ -444,24 +447,23 @@ int cli_main(const char *name, int (*command)(int argc, char **argv), int argc, 
 
 void cli_vprint(FILE *out, const char *format, va_list args)
 {
-	char few[4096], *text = few;
+	char few[4096], *much = NULL;
 	va_list again;
 	int length;
 
 	va_copy(again, args);
 	length = vsnprintf(few, sizeof(few), format, args);
-	if (length >= (int)sizeof(few)) {
-		text = mem_alloc((size_t)length + 1);
-		if (text)
-			vsnprintf(text, (size_t)length + 1, format, again);
-		else
-			length = (int)strlen(text = few);
-	}
+	if (length >= (int)sizeof(few))
+		much = mem_alloc((size_t)length + 1);
+	if (much)
+		vsnprintf(much, (size_t)length + 1, format, again);
 	va_end(again);
-	if (length > 0)
-		fwrite(text, 1, utf8_show(text, (size_t)length, "\n\t"), out);
-	if (text != few)
-		mem_free(text);
+	if (length < 0 || (length >= (int)sizeof(few) && !much))
+		cli_lost = true;
+	else
+		fwrite(much ? much : few, 1, utf8_show(much ? much : few, (size_t)length, "\n\t"),
+		       out);
+	mem_free(much);
 }
 
 void cli_print(FILE *out, const char *format, ...)

@@ -146,7 +146,8 @@ enum status cli_set(const struct cli_argument *argument, void *into, struct err 
 void cli_help(const struct cli_command *command, FILE *out);
 
 /* Print as fprintf() does, but for characters of names that would control the terminal or hide in
- * the text: each is shown as '?'. Newlines and tabs are kept. */
+ * the text: each is shown as '?'. Newlines and tabs are kept. What there is no memory for is left
+ * out, and the command fails (cli_main()). */
 void cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_vprint(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 

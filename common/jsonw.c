@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/str.h"
 
 static void jsonw_bytes(struct jsonw *w, const char *bytes, size_t length)
@@ -132,41 +133,31 @@ static void jsonw_escape(struct jsonw *w, unsigned char c)
 	jsonw_raw(w, text);
 }
 
-static bool is_hidden(const unsigned char *s, size_t length, uint32_t *character)
-{
-	*character = s[0] & (0x7fu >> length);
-	for (size_t i = 1; i < length; i++)
-		*character = *character << 6 | (s[i] & 0x3fu);
-	return utf8_is_hidden(*character);
-}
-
 static void jsonw_quoted(struct jsonw *w, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
-
 	jsonw_raw(w, "\"");
-	while (*s) {
-		const unsigned char *start = s;
-		size_t length = 1;
+	while (*text) {
+		const char *start = text;
 		uint32_t character = 0;
+		int length = 1;
 
 		/* Write runs of unescaped characters in one piece. */
-		while (*s >= 0x20 && *s != 0x7f && *s != '"' && *s != '\\' &&
-		       (length = str_utf8((const char *)s)) > 0 &&
-		       (length == 1 || !is_hidden(s, length, &character)))
-			s += length;
-		jsonw_bytes(w, (const char *)start, (size_t)(s - start));
-		if (!*s)
+		while ((unsigned char)*text >= 0x20 && *text != 0x7f && *text != '"' &&
+		       *text != '\\' && (length = utf8_read(text, &character)) > 0 &&
+		       (length == 1 || !utf8_is_hidden(character)))
+			text += length;
+		jsonw_bytes(w, start, (size_t)(text - start));
+		if (!*text)
 			break;
 		if (!length) {
 			jsonw_raw(w, "\xef\xbf\xbd");
-			s++;
-		} else if (*s >= 0x80) {
+			text++;
+		} else if ((unsigned char)*text >= 0x80) {
 			jsonw_escape_hidden(w, character);
-			s += length;
+			text += length;
 		} else {
-			jsonw_escape(w, *s);
-			s++;
+			jsonw_escape(w, (unsigned char)*text);
+			text++;
 		}
 	}
 	jsonw_raw(w, "\"");
@@ -174,21 +165,20 @@ static void jsonw_quoted(struct jsonw *w, const char *text)
 
 void jsonw_value(struct jsonw *w, const char *json)
 {
-	const unsigned char *s = (const unsigned char *)json;
-
 	jsonw_separate(w);
-	while (*s) {
-		const unsigned char *start = s;
-		uint32_t character = 0;
-		size_t length = 1;
+	while (*json) {
+		const char *start = json;
+		uint32_t character;
+		int length;
 
-		while (*s && ((length = str_utf8((const char *)s)) <= 1 ||
-			      !is_hidden(s, length, &character)))
-			s += length + (length == 0);
-		jsonw_bytes(w, (const char *)start, (size_t)(s - start));
-		if (*s) {
+		/* JSON itself has line feeds. */
+		while (*json && ((length = utf8_read(json, &character)) == 0 || character < 0x7f ||
+				 !utf8_is_hidden(character)))
+			json += max(length, 1);
+		jsonw_bytes(w, start, (size_t)(json - start));
+		if (*json) {
 			jsonw_escape_hidden(w, character);
-			s += length;
+			json += length;
 		}
 	}
 }

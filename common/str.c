@@ -282,21 +282,7 @@ bool str_to_double(const char *text, double *out)
 
 size_t str_utf8(const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
-	size_t length;
+	uint32_t character;
 
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-
-	length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	for (size_t i = 1; i < length; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return length;
+	return (size_t)utf8_read(text, &character);
 }

@@ -56,9 +56,18 @@ bool str_to_double(const char *text, double *out);
  * UTF-8 characters and the columns they occupy on a terminal.
  */
 
+/* Read the character at @text; return its bytes (1 for a final 0), 0 if it is malformed. */
+int utf8_read(const char *text, uint32_t *character);
+
 /* Decode the character at @text as it is drawn (control characters are replaced). Return the bytes
  * consumed (0 at the end). *@columns is 0 for a character that should be dropped. */
 int utf8_decode(const char *text, uint32_t *character, int *columns);
+
+/* Columns that @text takes; NULL: none. */
+int utf8_columns(const char *text);
+
+/* Length in bytes of the longest prefix of @text that fits into @columns. */
+int utf8_cut(const char *text, int columns);
 
 /* Return whether @character controls a terminal or the text around it, or hides in it: C0 and C1
  * controls, marks of direction, characters without width. Combining marks are none of these. */

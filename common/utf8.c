@@ -35,9 +35,9 @@ static bool utf8_in(const uint32_t (*ranges)[2], size_t count, uint32_t characte
 	return false;
 }
 
-/* Length of the character at @text in bytes if it is well-formed UTF-8, else 0. */
-static int utf8_well_formed(const unsigned char *text, uint32_t *out)
+int utf8_read(const char *at, uint32_t *out)
 {
+	const unsigned char *text = (const unsigned char *)at;
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	uint32_t value;
 	int length;
@@ -72,10 +72,13 @@ size_t utf8_show(char *text, size_t length, const char *kept)
 
 	for (size_t at = 0; at < length;) {
 		uint32_t character;
-		const int found = utf8_well_formed((const unsigned char *)text + at, &character);
+		const int found = utf8_read(text + at, &character);
 		const size_t bytes = found > 0 ? (size_t)found : 1;
 
-		if (found > 0 && utf8_is_hidden(character) &&
+		/* A byte that is no UTF-8 may be a control in another character set. */
+		if (found <= 0)
+			character = (unsigned char)text[at];
+		if (utf8_is_hidden(character) &&
 		    (character == 0 || character > 0x7f || !strchr(kept, (int)character))) {
 			text[to++] = '?';
 		} else {
@@ -96,7 +99,7 @@ int utf8_decode(const char *text, uint32_t *character, int *columns)
 	if (text[0] == '\0')
 		return 0;
 
-	length = utf8_well_formed((const unsigned char *)text, character);
+	length = utf8_read(text, character);
 	if (length == 0) {
 		*character = '?';
 		return 1;
@@ -113,4 +116,27 @@ int utf8_decode(const char *text, uint32_t *character, int *columns)
 		*columns = 2;
 	}
 	return length;
+}
+
+int utf8_columns(const char *text)
+{
+	uint32_t character;
+	int width = 0, columns, bytes;
+
+	for (; text && (bytes = utf8_decode(text, &character, &columns)) > 0; text += bytes)
+		width += columns;
+	return width;
+}
+
+int utf8_cut(const char *text, int columns)
+{
+	uint32_t character;
+	int at = 0, width = 0, wide, bytes;
+
+	for (; (bytes = utf8_decode(text + at, &character, &wide)) > 0; at += bytes) {
+		if (width + wide > columns)
+			break;
+		width += wide;
+	}
+	return at;
 }

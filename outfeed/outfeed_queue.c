@@ -264,23 +264,13 @@ static void print_column(FILE *out, double value)
 	fprintf(out, "%-12s ", text);
 }
 
-/* Return the number of characters, so that columns align for any name. */
-static int text_width(const char *text)
-{
-	int width = 0;
-
-	for (; *text != '\0'; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
-	return width;
-}
-
 static void print_table(FILE *out, const struct row *rows, size_t count, int64_t epoch)
 {
 	int width = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		cli_print(out, "key: %s shape: %s\n", rows[i].tensor->key, rows[i].shape);
-		width = max(width, text_width(rows[i].tensor->key) + 5);
+		width = max(width, utf8_columns(rows[i].tensor->key) + 5);
 	}
 	fprintf(out, "Epoch %" PRId64 " - Summary Stats\n", epoch);
 	fprintf(out, "%-5s %-*s %-12s %-12s %-12s %-12s %-7s %-7s\n", "Index", width, "Name",
@@ -290,7 +280,7 @@ static void print_table(FILE *out, const struct row *rows, size_t count, int64_t
 		const char *key = row->tensor->key;
 
 		/* printf() pads by bytes. */
-		cli_print(out, "%-5zu %s%*s ", i, key, width - text_width(key), "");
+		cli_print(out, "%-5zu %s%*s ", i, key, width - utf8_columns(key), "");
 		print_column(out, row->mean);
 		print_column(out, row->std);
 		print_column(out, row->min);

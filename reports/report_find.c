@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/cli.h"
 #include "common/str.h"
 #include "profiler/ipuscope/profiler.h"
 #include "reports/import/report_import.h"
@@ -71,7 +72,7 @@ enum status report_find_default(const char *command, FILE *notes, char out[FS_PA
 {
 	if (!report_find_newest(".", out))
 		return report_find_suggest(".", command, "no report given", err);
-	fprintf(notes, "%s: the newest report here: %s\n", command, out);
+	cli_print(notes, "%s: the newest report here: %s\n", command, out);
 	return ST_OK;
 }
 
@@ -103,7 +104,7 @@ void report_find_choose(int *argc, char **argv, int most, const char *command, F
 	}
 	if (count <= most)
 		return;
-	fprintf(notes, "%s: the newest of %d reports: %s\n", command, count, argv[newest]);
+	cli_print(notes, "%s: the newest of %d reports: %s\n", command, count, argv[newest]);
 	for (int i = 1; i < *argc; i++)
 		if (i == newest || !parse_report_word(argv[i], &ns))
 			argv[left++] = argv[i];

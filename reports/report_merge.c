@@ -148,9 +148,9 @@ static bool merge_on_progress(void *user, size_t source, const char *what)
 	if (progress->shown && now >= progress->next_ns) {
 		progress->next_ns = now + PROGRESS_NS;
 		progress->drawn = true;
-		cli_print(stderr, "\r%zu of %zu: %s\033[K",
-			  source < progress->count ? source + 1 : progress->count, progress->count,
-			  what);
+		fprintf(stderr, "\r%zu of %zu: %s\033[K",
+			source < progress->count ? source + 1 : progress->count, progress->count,
+			what);
 	}
 	return !report_interrupted();
 }

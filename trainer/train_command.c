@@ -320,7 +320,7 @@ static enum status print_help(const struct run_file *run, struct err *err)
 	putchar('\n');
 	cli_help(&command, stdout);
 	arena_fini(&arena);
-	return status;
+	return status == ST_NOMEM ? err_nomem(err) : status;
 }
 
 /* --help lists only the command's options; man page and completions include the keys, too. */

@@ -441,8 +441,8 @@ static void print_row(const struct table *table, const char *const *fields)
 
 		str_copy(field, sizeof(field), fields[i] ? fields[i] : "");
 		field[utf8_show(field, strlen(field), "")] = '\0';
-		fprintf(table->out, "%-*.*s", width, i + 1 < table->columns ? width - 1 : width,
-			field);
+		field[utf8_cut(field, i + 1 < table->columns ? width - 1 : width)] = '\0';
+		fprintf(table->out, "%s%*s", field, width - utf8_columns(field), "");
 	}
 	putc('\n', table->out);
 }

@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "viewer/view_layout.h"
 
 #define GAP       2
@@ -74,7 +75,7 @@ static int popup_name_width(const struct view_popup *popup)
 
 	for (int i = 0; i < popup->count; i++) {
 		const int width =
-			popup->items[i].name ? view_text_width(popup->items[i].name) + 2 * GAP : 0;
+			popup->items[i].name ? utf8_columns(popup->items[i].name) + 2 * GAP : 0;
 
 		most = max(width, most);
 	}
@@ -84,12 +85,12 @@ static int popup_name_width(const struct view_popup *popup)
 /* Position it over @body, with @names columns for the names of items. */
 static void popup_layout(struct view_popup *popup, struct view_rect body, int names)
 {
-	int width = view_text_width(popup->title);
+	int width = utf8_columns(popup->title);
 
 	if (popup->foot)
-		width = max(view_text_width(popup->foot), width);
+		width = max(utf8_columns(popup->foot), width);
 	for (int i = 0; i < popup->count; i++)
-		width = max(names + view_text_width(popup->items[i].text), width);
+		width = max(names + utf8_columns(popup->items[i].text), width);
 	popup->rect = view_popup_area(body, width + VIEW_POPUP_FRAME, popup->count + 2);
 	popup->rows = popup->rect.height > 2 ? popup->rect.height - 2 : 0;
 	if (popup->at < popup->scroll)

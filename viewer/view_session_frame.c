@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "viewer/draw/view_grid.h"
 
 /* ---- the frame ------------------------------------------------------------------------------- */
@@ -65,9 +66,8 @@ static int view_tabs_width(const struct view_session *session, enum title_names 
 	int width = 1;
 
 	for (int i = 0; i < VIEW_SCREENS; i++)
-		width += view__listed(session, i)
-				 ? view_text_width(view_tab(session, i, names, text))
-				 : 0;
+		width += view__listed(session, i) ? utf8_columns(view_tab(session, i, names, text))
+						  : 0;
 	return width;
 }
 
@@ -93,13 +93,13 @@ static void view_draw_title(struct view_session *session)
 
 	view_fill(&pane, 0, 0, width, VIEW_BAR);
 	view_state_note(session, state, sizeof(state));
-	used = view_text_width(state) + 3;
+	used = utf8_columns(state) + 3;
 	if (session->context.target)
 		snprintf(name, sizeof(name), "%s > %s", session->source.name, session->target.name);
 	else
 		snprintf(name, sizeof(name), "%s", session->source.name);
 	/* Choose the longest names that leave space for the name and the state of the run. */
-	least = min(NAME_LEAST, view_text_width(name));
+	least = min(NAME_LEAST, utf8_columns(name));
 	room = width - used - 2 - least;
 	names = view_tabs_width(session, TITLE_WHOLE) <= room   ? TITLE_WHOLE
 		: view_tabs_width(session, TITLE_BRIEF) <= room ? TITLE_BRIEF
@@ -132,7 +132,7 @@ static void view_draw_prompt(const struct view_session *session, struct view_pan
 	int room = pane->rect.width - x - 1;
 
 	/* Show the end of a long input, where typing happens. Typing replaces a proposal. */
-	if (view_text_width(session->input) > room) {
+	if (utf8_columns(session->input) > room) {
 		x += view_text(pane, x, 0, VIEW_DIM, "…");
 		room = pane->rect.width - x - 1;
 	}
@@ -250,7 +250,7 @@ static int view_key_width(uint32_t key, const char *word)
 {
 	char name[VIEW_KEY_NAME_SIZE];
 
-	return view_text_width(view_key_name(key, name)) + 1 + view_text_width(word);
+	return utf8_columns(view_key_name(key, name)) + 1 + utf8_columns(word);
 }
 
 /* Draw a key and what it does; return where the next one begins. */

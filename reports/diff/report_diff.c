@@ -508,6 +508,8 @@ enum status report_diff_get(struct report_diff *out, struct prof_db *source, str
 		if (prof_db_poll(dbs[i], &out->state[i], &out->alive[i], NULL) != ST_OK)
 			out->state[i] = PROF_COMPLETE; /* unknown: do not mention it */
 		report__fact(&out->weights[i], &out->arena, dbs[i], "weights_xxh3", err);
+		if (out->weights[i] && out->weights[i][strspn(out->weights[i], "0123456789abcdef")])
+			out->weights[i] = NULL;
 	}
 	if (!err_stuck(err))
 		prof_db_attach(source, target, TARGET, err);

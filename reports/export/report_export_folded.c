@@ -6,11 +6,14 @@
  * the stacks first occur, track by track. Threading: none. Ownership: an export owns its tree.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "common/fmt.h"
 #include "common/map.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
+#include "common/str.h"
 #include "reports/export/report_sink.h"
 #include "reports/export/report_walk.h"
 
@@ -39,6 +42,7 @@ struct folded {
 	struct path paths[REPORT_WALK_LANES];
 	size_t track; /* node of the current track */
 	int64_t lines;
+	bool terminal; /* it is written to one */
 };
 
 /* ---- the tree -------------------------------------------------------------------------------- */
@@ -93,6 +97,30 @@ static void enter_span(void *user, const struct prof_track *track,
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* A separator within a name would split it, or the line. What hides is not for a terminal. */
+static void write_name(struct folded *folded, const char *name)
+{
+	struct report_sink *sink = &folded->sink;
+	uint32_t character;
+	size_t bytes;
+
+	for (; *name != '\0'; name += bytes) {
+		const unsigned char c = (unsigned char)*name;
+		char *at = report_sink_room(sink);
+
+		bytes = (size_t)max(utf8_read(name, &character), 1);
+		if (bytes > 1 && folded->terminal && utf8_is_hidden(character)) {
+			*at = '?';
+			sink->used++;
+			continue;
+		}
+		memcpy(at, name, bytes);
+		if (bytes == 1)
+			*at = c == ';' ? ':' : c < 0x20 || c == 0x7f ? ' ' : (char)c;
+		sink->used += bytes;
+	}
+}
+
 static void write_node(struct folded *folded, size_t at)
 {
 	struct report_sink *sink = &folded->sink;
@@ -103,15 +131,7 @@ static void write_node(struct folded *folded, size_t at)
 	for (size_t node = at; node != NONE; node = folded->nodes[node].parent)
 		names[count++] = node;
 	while (count > 0) {
-		/* A separator within a name would split it, or the line. */
-		for (const char *name = folded->nodes[names[--count]].name; *name != '\0'; name++) {
-			const unsigned char c = (unsigned char)*name;
-
-			*report_sink_room(sink) = c == ';'                ? ':'
-						  : c < 0x20 || c == 0x7f ? ' '
-									  : (char)c;
-			sink->used++;
-		}
+		write_name(folded, folded->nodes[names[--count]].name);
 		report_sink_text(sink, count > 0 ? ";" : " ");
 	}
 	report_sink_int(sink, folded->nodes[at].self_ns);
@@ -131,6 +151,7 @@ enum status report_export_folded(const struct report_export_request *request, co
 	err = folded.err;
 	report_walk_open(&folded.walk, request, err);
 	report_sites_read(&folded.sites, request->db, err);
+	folded.terminal = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
 	if (!err_stuck(err) && report_sink_open(&folded.sink, path, err) == ST_OK) {
 		const struct report_walk_callbacks callbacks = {enter_span, NULL, &folded};
 		struct report_walk *walk = &folded.walk;

@@ -8,6 +8,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/npz_writer.h"
@@ -147,13 +148,14 @@ static enum status npz_report_result(const struct npz_export *export, const char
 	FILE *out = export->request->out;
 	char bytes[FMT_SIZE];
 
-	fprintf(out, "%s: %d array%s, %s\n", path, export->arrays, export->arrays == 1 ? "" : "s",
-		fmt_bytes(bytes, (uint64_t) export->bytes));
+	cli_print(out, "%s: %d array%s, %s\n", path, export->arrays, export->arrays == 1 ? "" : "s",
+		  fmt_bytes(bytes, (uint64_t) export->bytes));
 	for (int i = 0; i < outfeed_captures_count(export->captures); i++) {
 		const struct outfeed_array *array = outfeed_captures_at(export->captures, i);
 
 		if (array->uneven && npz_selected(export, array))
-			fprintf(out,
+			cli_print(
+				out,
 				"%s: replicas were captured at different steps: in order of time, "
 				"without an axis of replicas\n",
 				array->name);

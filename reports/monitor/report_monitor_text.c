@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "reports/table/report_internal.h"
 #include "reports/monitor/report_monitor.h"
 
@@ -59,9 +60,9 @@ static void add_row(struct str *out, const struct monitor_column *columns, size_
 		int length, left;
 
 		report_cell_text(&cell, REPORT_TEXT, clean, sizeof(clean));
-		length = report__width(clean);
+		length = utf8_columns(clean);
 		if (length > width) {
-			const int kept = report__cut(clean, width - 3);
+			const int kept = utf8_cut(clean, width - 3);
 
 			str_addf(out, "|%.*s...", kept, clean);
 			continue;

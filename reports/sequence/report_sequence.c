@@ -207,13 +207,13 @@ static void escape_name(const char *name, size_t length, char out[REPORT_TOKEN_S
 
 	for (size_t i = 0; i < length && to + 6 < REPORT_TOKEN_SIZE;) {
 		const unsigned char c = (unsigned char)name[i];
-		const size_t wide = c < 0x80 ? 1 : str_utf8(name + i);
+		uint32_t character;
+		const size_t wide = (size_t)utf8_read(name + i, &character);
 
 		if (c == '\n' || c == '\t') {
 			to += (size_t)snprintf(out + to, REPORT_TOKEN_SIZE - to, "\\%c",
 					       c == '\n' ? 'n' : 't');
-		} else if (c < 0x20 || c == 0x7f || wide == 0 ||
-			   (c == 0xc2 && wide == 2 && (unsigned char)name[i + 1] < 0xa0)) {
+		} else if (wide == 0 || utf8_is_hidden(character)) {
 			to += (size_t)snprintf(out + to, REPORT_TOKEN_SIZE - to, "\\x%02x", c);
 			i++;
 			continue;

@@ -11,6 +11,7 @@
 #include "common/cli.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "popvision/popvision.h"
 #include "reports/report_find.h"
 #include "reports/report_verbs.h"
@@ -225,7 +226,7 @@ static void print_map(const struct sequence *s, const float *map, int64_t querie
 			report_token_text(&s->tokens, (double)of_queries[q], text);
 		else
 			snprintf(text, sizeof(text), "%lld", (long long)q);
-		printf("%*s%s  ", max(0, 8 - report__width(text)), "", text);
+		printf("%*s%s  ", max(0, 8 - utf8_columns(text)), "", text);
 		for (int64_t c = 0; c < columns; c++) {
 			float greatest = 0.0f;
 
@@ -380,10 +381,10 @@ static void print_text(const struct sequence *s, const float *losses, const floa
 		const float share = most > 0.0f ? losses[i] / most : 0.0f;
 
 		report_token_text(&s->tokens, (double)targets[i], text);
-		column += report__width(text);
+		column += utf8_columns(text);
 		if (column > width) {
 			printf("\n");
-			column = report__width(text);
+			column = utf8_columns(text);
 		}
 		printf("\033[97;48;5;%dm%s\033[0m",
 		       loss_colours[share > 0.0f ? min((int)(share * (float)colours), colours - 1)

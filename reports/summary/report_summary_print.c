@@ -53,10 +53,10 @@ static void print_line(struct print *print, const char *format, ...)
 			*at = ' ';
 	text[utf8_show(text, strlen(text), "")] = '\0';
 
-	if (report__width(text) <= print->width)
+	if (utf8_columns(text) <= print->width)
 		fprintf(print->out, "%s\n", text);
 	else
-		fprintf(print->out, "%.*s...\n", report__cut(text, print->width - 3), text);
+		fprintf(print->out, "%.*s...\n", utf8_cut(text, print->width - 3), text);
 }
 
 static const char *text_or_dash(const char *text)
@@ -85,11 +85,11 @@ static const char *format_count_of(char out[2 * FMT_SIZE], int64_t value, const 
 static const char *shorten_path(const struct print *print, const char *path, int columns,
 				char out[4096])
 {
-	int width = report__width(path), room = print->width - columns;
+	int width = utf8_columns(path), room = print->width - columns;
 
 	if (width <= room || room < 8)
 		return path;
-	snprintf(out, 4096, "...%s", path + report__cut(path, width - room + 3));
+	snprintf(out, 4096, "...%s", path + utf8_cut(path, width - room + 3));
 	return out;
 }
 

@@ -52,12 +52,6 @@ const char *report__unfinished(struct prof_db *db, char out[REPORT_UNFINISHED_SI
  * becomes null with a sibling NAME_nonfinite. */
 void report__json_cell(struct jsonw *w, const char *name, const struct report_cell *cell);
 
-/* Width of @text in terminal columns: wide characters count as two. */
-int report__width(const char *text);
-
-/* Length in bytes of the longest prefix of @text that fits into @columns. */
-int report__cut(const char *text, int columns);
-
 /* Print @label once, then the words of @text, indented and wrapped to @width columns (0: one
  * line). */
 void report__fold(FILE *out, const char *label, const char *text, int width);

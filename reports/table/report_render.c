@@ -111,6 +111,15 @@ void report__json_cell(struct jsonw *w, const char *name, const struct report_ce
 
 /* ---- the formats ----------------------------------------------------------------------------- */
 
+/* Hidden characters must not control the terminal; a file keeps the recorded bytes. */
+static void csv_end_line(struct report_stream *stream, size_t from)
+{
+	if (stream->terminal && stream->lines.length > from)
+		stream->lines.length = from + utf8_show(stream->lines.text + from,
+							stream->lines.length - from, "\n\t");
+	str_add(&stream->lines, "\r\n");
+}
+
 static void csv_begin(struct report_stream *stream, const char *name,
 		      const struct report_render_params *params)
 {
@@ -121,7 +130,7 @@ static void csv_begin(struct report_stream *stream, const char *name,
 			str_add(&stream->lines, ",");
 		csv_text(&stream->lines, stream->columns[i].name, false);
 	}
-	str_add(&stream->lines, "\r\n");
+	csv_end_line(stream, 0);
 }
 
 static void csv_row(struct report_stream *stream, const struct report_cell *cells)
@@ -133,11 +142,7 @@ static void csv_row(struct report_stream *stream, const struct report_cell *cell
 			str_add(&stream->lines, ",");
 		csv_cell(&stream->lines, &cells[i], stream->csv_safe);
 	}
-	/* Hidden characters must not control the terminal; a file keeps the recorded bytes. */
-	if (stream->terminal)
-		stream->lines.length = from + utf8_show(stream->lines.text + from,
-							stream->lines.length - from, "\n\t");
-	str_add(&stream->lines, "\r\n");
+	csv_end_line(stream, from);
 }
 
 static void csv_end(struct report_stream *stream, const char *note)

@@ -38,37 +38,9 @@ struct text_layout {
 	bool failed; /* out of memory while building a line */
 };
 
-static int text_columns(const char *text, const char *end)
-{
-	uint32_t character;
-	int width = 0, columns, bytes;
-
-	for (; text < end && (bytes = utf8_decode(text, &character, &columns)) > 0; text += bytes)
-		width += columns;
-	return width;
-}
-
-int report__width(const char *text)
-{
-	return text_columns(text, text + strlen(text));
-}
-
-int report__cut(const char *text, int columns)
-{
-	uint32_t character;
-	int at = 0, width = 0, wide, bytes;
-
-	for (; (bytes = utf8_decode(text + at, &character, &wide)) > 0; at += bytes) {
-		if (width + wide > columns)
-			break;
-		width += wide;
-	}
-	return at;
-}
-
 void report__fold(FILE *out, const char *label, const char *text, int width)
 {
-	int at = FOLD_INDENT + report__width(label);
+	int at = FOLD_INDENT + utf8_columns(label);
 
 	fprintf(out, "%*s%s", FOLD_INDENT, "", label);
 	while (*text) {
@@ -77,12 +49,12 @@ void report__fold(FILE *out, const char *label, const char *text, int width)
 
 		snprintf(word, sizeof(word), "%.*s", bytes, text);
 		word[utf8_show(word, strlen(word), "")] = '\0';
-		if (width > 0 && at + 1 + report__width(word) > width && at > FOLD_INDENT + 2) {
+		if (width > 0 && at + 1 + utf8_columns(word) > width && at > FOLD_INDENT + 2) {
 			fprintf(out, "\n%*s", FOLD_INDENT + 1, "");
 			at = FOLD_INDENT + 1;
 		}
 		fprintf(out, "%s%s", at > FOLD_INDENT ? " " : "", word);
-		at += (at > FOLD_INDENT) + report__width(word);
+		at += (at > FOLD_INDENT) + utf8_columns(word);
 		text += bytes;
 		text += strspn(text, " ");
 	}
@@ -110,12 +82,12 @@ static void measure_column(struct text_layout *layout, int i)
 	struct text_column *column = &layout->columns[i];
 	char text[CELL_SIZE], first[CELL_SIZE];
 
-	*column = (struct text_column){.head = report__width(table->columns[i].name),
+	*column = (struct text_column){.head = utf8_columns(table->columns[i].name),
 				       .shown = true,
 				       .constant = table->row_count > 1};
 	column->is_text = table->columns[i].quantity == REPORT_TEXT;
 	for (int64_t row = 0; row < table->row_count; row++) {
-		int width = report__width(text_of(table, row, i, text));
+		int width = utf8_columns(text_of(table, row, i, text));
 
 		if (width > column->cells)
 			column->cells = width;
@@ -341,15 +313,16 @@ static void put_cell(struct text_layout *layout, int i, const char *text)
 {
 	const struct text_column *column = &layout->columns[i];
 	struct str *line = &layout->line;
-	int width = report__width(text), pad = column->width - width;
+	int width = utf8_columns(text), pad = column->width - width;
 
 	put_gap(layout, i);
 	if (pad < 0) {
-		const int bytes = report__cut(text, column->width - 3);
+		const int bytes = utf8_cut(text, column->width - 3);
 
 		/* A blank pads where a wide character does not fit. */
 		str_add_bytes(line, text, (size_t)bytes);
-		str_addf(line, "...%*s", column->width - 3 - text_columns(text, text + bytes), "");
+		str_addf(line, "...%*s", column->width - 3 - width + utf8_columns(text + bytes),
+			 "");
 		return;
 	}
 	if (!column->is_text)

@@ -624,6 +624,20 @@ static void test_a_command_ends_with_a_line_where_a_signal_would_end_it(void **s
 	support_result_free(&result);
 }
 
+static int print_much(int argc, char **argv)
+{
+	char much[5000];
+
+	(void)argc;
+	(void)argv;
+	memset(much, 'x', sizeof(much) - 1);
+	much[sizeof(much) - 1] = '\0';
+	support_fail_alloc(0);
+	cli_print(stdout, "%s", much);
+	support_fail_alloc(-1);
+	return 0;
+}
+
 static int play(const char *which)
 {
 	char *none[] = {"x", NULL};
@@ -631,6 +645,8 @@ static int play(const char *which)
 
 	if (strcmp(which, "bus") == 0)
 		return cli_main("ipu-test", read_shortened, 1, none);
+	if (strcmp(which, "much") == 0)
+		return cli_main("ipu-test", print_much, 1, none);
 	if (strcmp(which, "stack") != 0)
 		return play_failing();
 	getrlimit(RLIMIT_STACK, &stack);
@@ -658,20 +674,29 @@ static void test_printed_names_control_nothing(void **state)
 	much[sizeof(much) - 1] = '\0';
 	much[9000] = '\033';
 	assert_non_null(out);
-	cli_print(out, "%s\t%d\n", "a\033[m\xc2\x9b\xe2\x80\xae\xc3\xa4\xff", 3);
+	cli_print(out, "%s\t%d\n", "a\033[m\x7f\xc2\x9b\xe2\x80\xae\xc3\xa4\xff\x9b", 3);
 	cli_print(out, "%s", "");
 	cli_print(out, "%s", much);
-	support_fail_alloc(0);
-	cli_print(out, "\n%s", much);
-	support_fail_alloc(-1);
 	fclose(out);
 	much[9000] = '?';
-	assert_int_equal(strncmp(text, "a?[m??\xc3\xa4\xff\t3\n", 12), 0);
-	assert_memory_equal(text + 12, much, sizeof(much) - 1);
-	/* Without memory: what is longer than a screen is cut. */
-	much[4094] = '\0';
-	assert_string_equal(text + 12 + sizeof(much), much);
+	assert_int_equal(strncmp(text, "a?[m???\xc3\xa4\xff?\t3\n", 14), 0);
+	assert_string_equal(text + 14, much);
 	free(text);
+}
+
+static void test_a_line_without_memory_fails_the_command(void **state)
+{
+	const char *argv[] = {"/proc/self/exe", "test_cli", NULL};
+	struct support_result result;
+
+	(void)state;
+	setenv("IPUSCOPE_TEST_FAIL", "much", 1);
+	support_run(&result, argv, NULL);
+	unsetenv("IPUSCOPE_TEST_FAIL");
+	assert_string_equal(result.out, "");
+	assert_string_equal(result.err, "ipu-test: write: output was lost\n");
+	assert_int_equal(result.exit_code, 1);
+	support_result_free(&result);
 }
 
 static void test_colour_follows_the_conventions(void **state)
@@ -830,6 +855,7 @@ int main(void)
 		cmocka_unit_test(test_fail_prints_one_line_and_gives_the_exit_code),
 		cmocka_unit_test(test_a_command_ends_with_a_line_where_a_signal_would_end_it),
 		cmocka_unit_test(test_printed_names_control_nothing),
+		cmocka_unit_test(test_a_line_without_memory_fails_the_command),
 		cmocka_unit_test(test_colour_follows_the_conventions),
 		cmocka_unit_test(test_numbers_keep_to_the_range_of_their_option),
 		cmocka_unit_test(test_values_reach_the_fields_that_options_name),

@@ -224,11 +224,11 @@ static void test_a_json_text_is_written_as_it_is(void **state)
 	jsonw_init_str(&w, &str, 0);
 	jsonw_begin_array(&w);
 	jsonw_value(&w, "{\"a\": [1,\n2]}");
-	jsonw_value(&w, "\"\xc2\x9b\xc3\xa4\xe2\x80\xae\xff\\n\"");
+	jsonw_value(&w, "\"\xc2\x9b\xc3\xa4\x7f\xe2\x80\xae\xff\\n\"");
 	jsonw_end_array(&w);
 	assert_int_equal(jsonw_end(&w, NULL), ST_OK);
 	assert_string_equal(str_peek(&str),
-			    "[{\"a\": [1,\n2]},\"\\u009b\xc3\xa4\\u202e\xff\\n\"]\n");
+			    "[{\"a\": [1,\n2]},\"\\u009b\xc3\xa4\\u007f\\u202e\xff\\n\"]\n");
 	str_free(&str);
 }
 

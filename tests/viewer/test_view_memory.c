@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/str.h"
 #include "profiler/ipuscope/profiler.h"
 #include "reports/named/report_floor.h"
 #include "support/view_fixture_memory.h"
@@ -199,7 +200,7 @@ static void test_the_heading_ends_with_a_whole_word_at_any_width(void **state)
 	for (int width = 80; width <= 160; width++) {
 		view_rig_size(rig, width, 24);
 		for (int i = 0; i < 2; i++)
-			assert_true(view_text_width(screen->fullest[i]) < width);
+			assert_true(utf8_columns(screen->fullest[i]) < width);
 	}
 	assert_non_null(strstr(screen->fullest[1], "mean tile"));
 }

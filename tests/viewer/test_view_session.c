@@ -458,7 +458,7 @@ static void test_the_whole_query_is_in_its_list_at_any_width(void **state)
 		shown[0] = wanted[0] = '\0';
 		for (int i = 0; i < popup->count; i++) {
 			pack(shown, popup->items[i].text);
-			assert_true(view_text_width(popup->items[i].text) <= popup->rect.width - 3);
+			assert_true(utf8_columns(popup->items[i].text) <= popup->rect.width - 3);
 		}
 		pack(wanted, rig->session.statement);
 		assert_true(strlen(wanted) > 100);

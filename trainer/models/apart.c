@@ -146,18 +146,20 @@ static void run_child(apart_work work, void *user, const struct apart *request,
 /* Open a pipe whose write end is not the standard error, which the child closes. */
 static int open_pipe(int ends[2])
 {
-	int other;
+	int other, failed;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -1;
 	if (ends[1] > STDERR_FILENO)
 		return 0;
 	other = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (other < 0)
-		return -1;
+	failed = errno;
 	close(ends[1]);
 	ends[1] = other;
-	return 0;
+	if (other < 0)
+		close(ends[0]);
+	errno = failed;
+	return other < 0 ? -1 : 0;
 }
 
 /* Read until the child has closed the pipe. */
@@ -212,7 +214,7 @@ static enum apart_end call_once(apart_work work, void *user, const struct apart 
 	const char *name = request->name;
 	const pid_t parent = getpid();
 	int ends[2], how = 0;
-	pid_t child;
+	pid_t child, waited;
 
 	shared->state = APART_CRASHED;
 	if (open_pipe(ends) != 0) {
@@ -234,16 +236,18 @@ static enum apart_end call_once(apart_work work, void *user, const struct apart 
 		read_all(ends[0], name, out, length, err);
 	/* A child that still writes gets an error; one that nobody may wait for has ended. */
 	close(ends[0]);
-	while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR)
-		;
+	do
+		waited = child > 0 ? waitpid(child, &how, 0) : -1;
+	while (child > 0 && waited < 0 && errno == EINTR);
 	if (err_stuck(err) || shared->state == APART_DONE)
 		return APART_END_OURS;
 	if (shared->state == APART_FAILED)
 		*err = shared->err;
 	else
 		err_set(err, request->status, "%s: %s", name, request->crash);
-	/* The limit of processor time ends in SIGKILL. */
-	return WIFSIGNALED(how) && (WTERMSIG(how) == SIGKILL || WTERMSIG(how) == SIGALRM)
+	/* The limit of processor time ends in SIGKILL. Where nobody may wait for it, it is not known. */
+	return waited < 0 || (WIFSIGNALED(how) &&
+			      (WTERMSIG(how) == SIGKILL || WTERMSIG(how) == SIGALRM))
 		       ? APART_END_KILLED
 		       : APART_END_CHILD;
 }
@@ -257,6 +261,7 @@ enum status apart_call(apart_work work, void *user, const struct apart *request,
 					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	enum apart_end end = APART_END_CHILD;
 	struct err own;
+	bool crashed;
 
 	*out = NULL;
 	*length = 0;
@@ -269,9 +274,11 @@ enum status apart_call(apart_work work, void *user, const struct apart *request,
 		*length = 0;
 		end = call_once(work, user, request, shared, out, length, err_start(err, err));
 	}
+	crashed = shared->state == APART_CRASHED;
 	munmap(shared, sizeof(*shared));
-	if (end == APART_END_CHILD && !is_space_there(request->memory))
-		err->status = ST_NOMEM;
+	if (end == APART_END_CHILD && err->status == request->status &&
+	    !is_space_there(request->memory))
+		err_set(err, ST_NOMEM, "%s%s", err->text, crashed ? "" : "; or memory ended");
 	if (err_stuck(err)) {
 		mem_free(*out);
 		*out = NULL;

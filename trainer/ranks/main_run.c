@@ -172,18 +172,20 @@ static void name_hosts(struct str *out, const struct line *line)
 /* Print the words, quoted for a shell. */
 static void print_line(const char *const *words)
 {
-	fputs("ipu-run:", stderr);
+	struct str line = {0};
+
 	for (; *words; words++) {
 		const bool plain = **words && !(*words)[strspn(*words, "abcdefghijklmnopqrstuvwxyz"
 								       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 								       "0123456789_-+=:,./@%")];
 
-		fputs(plain ? " " : " '", stderr);
+		str_add(&line, plain ? " " : " '");
 		for (const char *c = *words; *c; c++)
-			fputs(*c == '\'' ? "'\\''" : (char[]){*c, '\0'}, stderr);
-		fputs(plain ? "" : "'", stderr);
+			str_add(&line, *c == '\'' ? "'\\''" : (char[]){*c, '\0'});
+		str_add(&line, plain ? "" : "'");
 	}
-	fputc('\n', stderr);
+	cli_print(stderr, "ipu-run:%s\n", str_peek(&line));
+	str_free(&line);
 }
 
 /* Execute the launcher with RUN and the words after it, which are @rest; returns only on failure or

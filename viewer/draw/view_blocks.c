@@ -323,7 +323,7 @@ static void blocks_draw_line(const struct view_block *block, const struct view_l
 	if (line->note && width >= name + NOTE_FROM) {
 		width = min(width, NOTE_UNTIL);
 		view_text_right(pane, x, y, width, VIEW_KEY, line->note);
-		width -= view_text_width(line->note) + 1;
+		width -= utf8_columns(line->note) + 1;
 	}
 	if (line->kind == VIEW_LINE_TEXT) {
 		view_text_cut(pane, x, y, width, found ? VIEW_CURSOR : line->style, line->value);

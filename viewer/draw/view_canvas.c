@@ -237,18 +237,6 @@ uint32_t view_level_char(const struct view_canvas *canvas, double fraction)
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-int view_text_width(const char *text)
-{
-	uint32_t character;
-	int columns, width = 0, bytes;
-
-	while (text && (bytes = utf8_decode(text, &character, &columns)) > 0) {
-		width += columns;
-		text += bytes;
-	}
-	return width;
-}
-
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* Draw a wide character if both cells are inside the pane; in ASCII, two '?'. */
@@ -293,20 +281,20 @@ static int view_draw_text(struct view_pane *pane, int x, int y, int width, bool 
 int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		  const char *text)
 {
-	return view_draw_text(pane, x, y, width, width > 1 && view_text_width(text) > width, style,
+	return view_draw_text(pane, x, y, width, width > 1 && utf8_columns(text) > width, style,
 			      text);
 }
 
 int view_text_label(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		    const char *text)
 {
-	return view_draw_text(pane, x, y, width, width > 4 && view_text_width(text) > width, style,
+	return view_draw_text(pane, x, y, width, width > 4 && utf8_columns(text) > width, style,
 			      text);
 }
 
 const char *view_text_tail(const char *text, int width)
 {
-	int over = view_text_width(text) - width, columns;
+	int over = utf8_columns(text) - width, columns;
 	uint32_t character;
 
 	while (over > 0) {
@@ -322,7 +310,7 @@ int view_text_middle(struct view_pane *pane, int x, int y, int width, enum view_
 	const int head = width / 3;
 	int used;
 
-	if (head < 4 || view_text_width(text) <= width)
+	if (head < 4 || utf8_columns(text) <= width)
 		return view_text_cut(pane, x, y, width, style, text);
 	used = view_text_cut(pane, x, y, head, style, text);
 	return used + view_text_cut(pane, x + used, y, width - used, style,
@@ -396,7 +384,7 @@ int view_textf(struct view_pane *pane, int x, int y, enum view_style style, cons
 void view_text_right(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		     const char *text)
 {
-	const int used = view_text_width(text);
+	const int used = utf8_columns(text);
 
 	if (used < width)
 		x += width - used;

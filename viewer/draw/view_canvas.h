@@ -163,7 +163,6 @@ int view_textf(struct view_pane *pane, int x, int y, enum view_style style, cons
 /* Draw @text right-aligned in the @width columns from @x on. */
 void view_text_right(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		     const char *text);
-int view_text_width(const char *text); /* columns that view_text() would use */
 
 uint32_t view_char_at(const struct view_pane *pane, int x, int y); /* ' ' outside */
 enum view_style view_style_at(const struct view_pane *pane, int x, int y);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/minmax.h"
+#include "common/str.h"
 #include "reports/table/report_axis.h"
 
 /* ---- axes around a plot ---------------------------------------------------------------------- */
@@ -35,9 +36,9 @@ int view_chart_scale_width(const struct report_axis *y, int height)
 		count = 2;
 	}
 	for (int i = 0; i < count; i++)
-		width = max(width, view_text_width(report_axis_text(y, ticks[i], text)));
+		width = max(width, utf8_columns(report_axis_text(y, ticks[i], text)));
 	width = min(width, NUMBER);
-	return y->title ? max(width, view_text_width(y->title)) : width;
+	return y->title ? max(width, utf8_columns(y->title)) : width;
 }
 
 struct view_chart_layout view_chart_areas(int width, int height, int scale, bool axis)
@@ -114,15 +115,15 @@ static void view_draw_ticks(struct view_pane *pane, const struct report_axis *x,
 {
 	const int columns = pane->rect.width - left, row = pane->rect.height - 1;
 	char text[FMT_SIZE];
-	const int low = view_text_width(report_axis_text(x, x->low, text));
-	const int each = max(low, view_text_width(report_axis_text(x, x->high, text))) + 4;
+	const int low = utf8_columns(report_axis_text(x, x->low, text));
+	const int each = max(low, utf8_columns(report_axis_text(x, x->high, text))) + 4;
 	double ticks[REPORT_AXIS_TICKS];
 	const int count = report_axis_ticks(x, max(columns / each, 2), ticks);
 	int used = left;
 
 	for (int i = 0; i < count; i++) {
 		const int at = left + (int)lrint(report_axis_part(x, ticks[i]) * (columns - 1));
-		const int width = view_text_width(report_axis_text(x, ticks[i], text));
+		const int width = utf8_columns(report_axis_text(x, ticks[i], text));
 		const int from = max(left, min(at - width / 2, pane->rect.width - width));
 
 		if (row > 0)
@@ -142,7 +143,7 @@ static void view_draw_ticks(struct view_pane *pane, const struct report_axis *x,
 /* The most last words of @title that fit in @width, at least one: "update" of "weight update". */
 static const char *view_title_suffix(const char *title, int width)
 {
-	while (view_text_width(title) > width && strchr(title, ' '))
+	while (utf8_columns(title) > width && strchr(title, ' '))
 		title = strchr(title, ' ') + 1;
 	return title;
 }
@@ -150,7 +151,7 @@ static const char *view_title_suffix(const char *title, int width)
 /* Columns to which the scale is widened for the title; 0 if the pane is too narrow. */
 static int view_title_width(const struct view_pane *pane, const char *title)
 {
-	const int width = view_text_width(view_title_suffix(title, 0));
+	const int width = utf8_columns(view_title_suffix(title, 0));
 	const int columns = min(width, TITLE);
 
 	return view_chart_areas(pane->rect.width, pane->rect.height, columns, true).scale.width > 0
@@ -619,7 +620,7 @@ int view_chart_key(struct view_pane *pane, int x, int y, int width, enum view_st
 		   const char *name)
 {
 	const struct view_canvas *canvas = pane->canvas;
-	const int used = view_text_width(name) + 2;
+	const int used = utf8_columns(name) + 2;
 
 	if (used > width)
 		return 0;

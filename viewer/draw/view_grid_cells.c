@@ -12,6 +12,7 @@
 
 #include "common/fmt.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "reports/diff/report_diff.h"
 #include "reports/table/report_render.h"
 
@@ -149,12 +150,12 @@ void view__grid_measure_row(struct view_grid *grid, int64_t row)
 
 	for (int i = 0; i < grid->table.column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
-		int width = view_text_width(view__grid_text(grid, row, i, false, text));
+		int width = utf8_columns(view__grid_text(grid, row, i, false, text));
 
 		trait->cells = max(width, trait->cells);
 		if (trait->role != VIEW_GRID_DIFF)
 			continue;
-		width = view_text_width(view__grid_text(grid, row, i, true, text));
+		width = utf8_columns(view__grid_text(grid, row, i, true, text));
 		trait->percents = max(width, trait->percents);
 	}
 }

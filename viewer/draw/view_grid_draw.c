@@ -20,6 +20,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/view_layout.h"
 
@@ -37,15 +38,15 @@ static const char *grid_heading_text(const struct view_grid *grid, int column, i
 	if (trait->alone && trait->role != VIEW_GRID_PLAIN) {
 		snprintf(out, VIEW_GRID_TEXT, "%.200s %s", view__grid_title(grid, trait->group),
 			 title);
-		if (view_text_width(out) > width)
+		if (utf8_columns(out) > width)
 			snprintf(out, VIEW_GRID_TEXT, "%.200s %.1s",
 				 view__grid_title(grid, trait->group), title);
-		return view_text_width(out) > width ? title : out;
+		return utf8_columns(out) > width ? title : out;
 	}
 	if (trait->size < 2)
 		return title;
 	snprintf(out, VIEW_GRID_TEXT, "%.200s Source", title);
-	if (view_text_width(out) > width)
+	if (utf8_columns(out) > width)
 		snprintf(out, VIEW_GRID_TEXT, "%.200s S", title);
 	return out;
 }
@@ -95,9 +96,9 @@ static void grid_compute_widths(struct view_grid *grid)
 		int head[2];
 
 		for (int k = 0; k < 2; k++)
-			head[k] = view_text_width(
-					  grid_heading_text(grid, i, k * VIEW_GRID_TEXT, text)) +
-				  (grid->sort == i);
+			head[k] =
+				utf8_columns(grid_heading_text(grid, i, k * VIEW_GRID_TEXT, text)) +
+				(grid->sort == i);
 		trait->stays = trait->fits = trait->alone = false;
 		if (trait->number) {
 			grid_compute_number_width(grid, trait, head);
@@ -361,7 +362,7 @@ static void grid_draw_heading(const struct view_grid *grid, const struct view_gr
 	const int room = trait->bar_from > 0 ? trait->bar_from : place->width;
 	char head[VIEW_GRID_TEXT];
 	const char *title = grid_heading_text(grid, place->column, room - sorted, head);
-	int width = place->width - sorted, used = view_text_width(title);
+	int width = place->width - sorted, used = utf8_columns(title);
 	int x = place->x;
 
 	/* Align with the number, not with its bar. */
@@ -528,7 +529,7 @@ static size_t row_fitting_bytes(const char *text, int columns)
 		while (size < 4 && ((unsigned char)text[at + size] & 0xc0) == 0x80)
 			size++;
 		memcpy(one, text + at, size);
-		columns -= view_text_width(one);
+		columns -= utf8_columns(one);
 		if (columns < 0)
 			break;
 		at += size;
@@ -558,10 +559,10 @@ static void row_write(struct row_pen *pen, enum view_style style, const char *te
 static void row_write_cell(struct row_pen *pen, const char *title, const char *text)
 {
 	char cell[ROW_CELL];
-	const int width = view_text_width(title) + 1;
+	const int width = utf8_columns(title) + 1;
 
 	snprintf(cell, sizeof(cell), "%s", text);
-	if (pen->x > 1 && pen->x + width + view_text_width(cell) > pen->pane->rect.width) {
+	if (pen->x > 1 && pen->x + width + utf8_columns(cell) > pen->pane->rect.width) {
 		pen->x = 1;
 		pen->y++;
 	}
@@ -585,7 +586,7 @@ bool view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
 		const struct view_grid_place *place = view__grid_place(grid, i);
 		const char *text = view__grid_text(grid, grid->order[grid->at], i, false, out);
 
-		if (view__grid_chosen(grid, i) && (!place || view_text_width(text) > place->width))
+		if (view__grid_chosen(grid, i) && (!place || utf8_columns(text) > place->width))
 			row_write_cell(&pen, grid_heading_text(grid, i, VIEW_GRID_TEXT, head),
 				       text);
 	}

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "reports/table/report_axis.h"
 
 #define UPPER_HALF  0x2580u
@@ -164,8 +165,8 @@ int view_heat_legend(struct view_pane *pane, int x, int y, int width,
 		     const struct report_axis *scale)
 {
 	char low[FMT_SIZE], high[FMT_SIZE];
-	const int left = view_text_width(report_axis_text(scale, scale->low, low));
-	const int right = view_text_width(report_axis_text(scale, scale->high, high));
+	const int left = utf8_columns(report_axis_text(scale, scale->low, low));
+	const int right = utf8_columns(report_axis_text(scale, scale->high, high));
 	int shades = width - left - right - 2;
 
 	if (shades < 3)
@@ -251,7 +252,7 @@ int view_heat_signed_legend(struct view_pane *pane, int x, int y, int width, dou
 	const struct report_axis scale = {.high = most, .quantity = quantity};
 	const int samples = (int)ARRAY_LEN(view_samples);
 	char text[FMT_SIZE];
-	const int number = 1 + view_text_width(report_axis_text(&scale, most, text));
+	const int number = 1 + utf8_columns(report_axis_text(&scale, most, text));
 
 	if (width < 2 * number + samples + 2)
 		return 0;

@@ -441,7 +441,7 @@ static void health_draw_axis(const struct view_health *screen, const struct view
 		snprintf(text, sizeof(text), "%s hits over time", fmt_count(hits, strip->hits));
 	used = view_text_cut(pane, 8, y, pane->rect.width - 9, VIEW_DIM, text);
 	fmt_ns(until, max(strip->until_ns, screen->target.until_ns));
-	if (used + 12 + view_text_width(until) < pane->rect.width)
+	if (used + 12 + utf8_columns(until) < pane->rect.width)
 		view_text_right(pane, 8, y, pane->rect.width - 9, VIEW_DIM, until);
 }
 

@@ -336,7 +336,7 @@ static void insights_describe_numbers(struct view_blocks *blocks,
 	if (insight->number_count == 0)
 		return;
 	for (int i = 0; i < insight->number_count; i++) {
-		const int name = view_text_width(insight->numbers[i].name) + 2;
+		const int name = utf8_columns(insight->numbers[i].name) + 2;
 
 		width = max(name, width);
 	}

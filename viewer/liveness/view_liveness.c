@@ -11,6 +11,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "viewer/view_layout.h"
 
 /* ---- areas ----------------------------------------------------------------------------------- */
@@ -530,12 +531,12 @@ static void liveness_status(const void *state, const struct view_context *contex
 	if (live->show != VIEW_LIVE_CHART)
 		view_grid_status(&live->grid, grid, sizeof(grid));
 	liveness_status_text(live, false, grid, out, size);
-	if (view_text_width(out) > width)
+	if (utf8_columns(out) > width)
 		liveness_status_text(live, true, grid, out, size);
 	/* If the filter is invalid, the status is only its error. */
 	if (live->grid.trouble[0] && grid[0])
 		snprintf(out, size, "%s", grid);
-	else if (grid[0] && live->areas.heading.height > 0 && view_text_width(out) > width)
+	else if (grid[0] && live->areas.heading.height > 0 && utf8_columns(out) > width)
 		snprintf(out, size, "%s", grid);
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/fmt.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "reports/table/report_axis.h"
 
 #define BAND_LEAST 3 /* rows of an IPU's chart, without axis */
@@ -316,7 +317,7 @@ static void liveness_draw_legend(const struct view_liveness *live, struct view_p
 	for (int brief = 0; brief < 2 && live->band_count == 1; brief++) {
 		(live->compared ? liveness_peaks_text : liveness_peak_text)(live, brief, peak,
 									    sizeof(peak));
-		if (view_text_width(peak) > room)
+		if (utf8_columns(peak) > room)
 			continue;
 		view_text_right(pane, x, 0, room, VIEW_DIM, peak);
 		return;
@@ -485,7 +486,7 @@ static void liveness_draw_each(const struct view_liveness *live, struct view_pan
 			 live->compared ? "%s IPU %lld S %s T %s" : "%s IPU %lld %s", b ? "," : ":",
 			 (long long)ipu, liveness_step_bytes_text(live, 0, ipu, source),
 			 liveness_step_bytes_text(live, 1, ipu, target));
-		if (x + view_text_width(text) + 2 > pane->rect.width)
+		if (x + utf8_columns(text) + 2 > pane->rect.width)
 			break;
 		x += view_text(pane, x, 0, VIEW_NORMAL, text);
 	}
@@ -509,7 +510,7 @@ static void liveness_draw_heading(const struct view_liveness *live, struct view_
 	}
 	snprintf(program, sizeof(program), " %s ", live->program);
 	liveness_facts_text(live, false, text, sizeof(text));
-	if (x + view_text_width(text) + view_text_width(program) + 2 > width)
+	if (x + utf8_columns(text) + utf8_columns(program) + 2 > width)
 		liveness_facts_text(live, true, text, sizeof(text));
 	x += view_text_cut(pane, x, 0, width - x - 1, VIEW_NORMAL, text);
 	if (live->program[0] && x + PROGRAM_LEAST < width)

@@ -230,7 +230,7 @@ static void memory_status(const void *state, const struct view_context *context,
 	do
 		memory_status_text(screen, (enum view_status_form)form, rows, out, size);
 	while (form++ < (grid ? STATUS_ROWS : STATUS_NO_WAY_BACK) &&
-	       view_text_width(out) > context->body.width - 1);
+	       utf8_columns(out) > context->body.width - 1);
 }
 
 static int memory_height(const void *state, const struct view_context *context)

@@ -20,7 +20,7 @@
 /* Append @more unless @line then gets wider than @width. */
 static bool memory_add_fitting(struct str *line, int width, const char *more)
 {
-	if (view_text_width(str_peek(line)) + view_text_width(more) > width)
+	if (utf8_columns(str_peek(line)) + utf8_columns(more) > width)
 		return false;
 	str_add(line, more);
 	return true;
@@ -63,7 +63,7 @@ static void memory_add_largest(const struct view_memory *screen, int64_t index, 
 	const int count = memory_largest_categories(screen, index, categories);
 
 	for (int pass = 0; pass < 2; pass++) {
-		int used = view_text_width(str_peek(line));
+		int used = utf8_columns(str_peek(line));
 
 		for (int n = 0; n < count; n++) {
 			const int c = categories[n];
@@ -73,7 +73,7 @@ static void memory_add_largest(const struct view_memory *screen, int64_t index, 
 				 fmt_bytes(bytes,
 					   (uint64_t)view__memory_bytes(
 						   screen, 0, VIEW_MEMORY_CATEGORY + c, index)));
-			used += view_text_width(text);
+			used += utf8_columns(text);
 			if (pass == 1 && !memory_add_fitting(line, width, text))
 				return;
 		}
@@ -238,14 +238,13 @@ static int memory_draw_parts(const struct view_memory *screen, struct view_pane 
 
 	for (int i = 0; i < screen->stack_count; i++) {
 		memory_part_text(screen, i, form, text, sizeof(text));
-		if (x > VIEW_MEMORY_SCALE && x + view_text_width(text) + 3 > width &&
-		    y + 1 < rows) {
+		if (x > VIEW_MEMORY_SCALE && x + utf8_columns(text) + 3 > width && y + 1 < rows) {
 			x = VIEW_MEMORY_SCALE;
 			y++;
 		}
 		if (pane)
 			memory_draw_legend_entry(pane, x, y, view_series_style(i), text);
-		x += view_text_width(text) + 4;
+		x += utf8_columns(text) + 4;
 	}
 	return y + 1;
 }
@@ -337,7 +336,7 @@ static void memory_draw_limit(const struct view_memory *screen, struct view_pane
 	for (int x = 0; x < plot->rect.width; x++)
 		if (view_char_at(plot, x, y) == ' ')
 			view_glyphs(plot, x, y, VIEW_WARN, VIEW_GLYPH_HORIZONTAL, 1);
-	if (view_text_width(text) + 2 < plot->rect.width)
+	if (utf8_columns(text) + 2 < plot->rect.width)
 		view_text_right(plot, 0, y, plot->rect.width - 1, VIEW_WARN, text);
 }
 
@@ -360,7 +359,7 @@ static void memory_draw_tiles(const struct view_memory *screen, struct view_pane
 			view_glyphs(pane, left + 1 + x, y, VIEW_DIM, VIEW_GLYPH_TICK, 1);
 		view__memory_name(screen, view__memory_at(screen, p), name);
 		snprintf(text, sizeof(text), p == screen->from ? " tile %.30s " : " %.30s ", name);
-		if (view_text_width(text) + 2 < room)
+		if (utf8_columns(text) + 2 < room)
 			view_text_cut(pane, left + 2 + x, y, room - 2, VIEW_DIM, text);
 	}
 	snprintf(text, sizeof(text), " %.40s ",

@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "common/sorted.h"
+#include "common/str.h"
 #include "reports/named/report_floor.h"
 
 /* ---- indexes and positions ------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_
 		     {"vertexInstanceState", "vertexState"}};
 	const size_t length = strcspn(name, "/"); /* "stack/IPU0" */
 
-	if (view_text_width(name) <= width)
+	if (utf8_columns(name) <= width)
 		return name;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strlen(names[i].name) == length && strncmp(name, names[i].name, length) == 0) {

@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sorted.h"
+#include "common/str.h"
 #include "viewer/metrics/view_metrics_read.h"
 #include "viewer/view_layout.h"
 
@@ -464,8 +465,8 @@ static int metrics_values_width(const struct view_metrics *screen, double moment
 	int width = 0;
 
 	for (int i = 0; i < count; i++) {
-		width += view_text_width(values[i].text) + 1;
-		width += count > 1 ? view_text_width(values[i].name) + 3 : 0;
+		width += utf8_columns(values[i].text) + 1;
+		width += count > 1 ? utf8_columns(values[i].name) + 3 : 0;
 	}
 	return width;
 }
@@ -494,7 +495,7 @@ static void metrics_draw_trend(const struct view_metrics *screen, struct view_pa
 				 view_trend_text(trend.way), fmt_real(before, trend.before),
 				 fmt_real(last, trend.last));
 	}
-	if (!line[0] || x + view_text_width(line) + 4 > pane->rect.width)
+	if (!line[0] || x + utf8_columns(line) + 4 > pane->rect.width)
 		return;
 	strcat(line, " ");
 	view_text_right(pane, x, 0, pane->rect.width - x - 1, VIEW_BOLD, line);
@@ -514,16 +515,16 @@ static void metrics_heading(const struct view_metrics *screen, struct view_pane 
 		snprintf(moment, sizeof(moment),
 			 "%s%s %s: ", screen->x == VIEW_METRICS_TIME ? "host " : "",
 			 screen->axis_x.title, report_axis_text(&screen->axis_x, at, text));
-		room -= view_text_width(moment) + metrics_values_width(screen, at);
+		room -= utf8_columns(moment) + metrics_values_width(screen, at);
 	}
 	/* The curve is described as completely as fits. */
 	snprintf(what, sizeof(what), " %s, %s, by %s: ", metric, mode,
 		 metrics_cell(&screen->grid, "per"));
-	if (view_text_width(what) > room)
+	if (utf8_columns(what) > room)
 		snprintf(what, sizeof(what), " %s, %s, ", metric, mode);
-	if (view_text_width(what) > room)
+	if (utf8_columns(what) > room)
 		snprintf(what, sizeof(what), " %s, ", metric);
-	if (view_text_width(what) > room)
+	if (utf8_columns(what) > room)
 		snprintf(what, sizeof(what), " ");
 	x += view_text_cut(pane, x, 0, pane->rect.width - 2, VIEW_BOLD, what);
 	if (any) {

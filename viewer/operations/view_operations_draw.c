@@ -12,6 +12,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/sat.h"
+#include "common/str.h"
 #include "viewer/draw/view_table.h"
 
 /* ---- totals ---------------------------------------------------------------------------------- */
@@ -33,8 +34,8 @@ static const char *operations_amount_text(const struct view_operations *screen, 
 /* Draw @text only if it fits completely. Return the columns used. */
 static int operations_draw_if_fits(struct view_pane *pane, int x, const char *text)
 {
-	return x + view_text_width(text) < pane->rect.width ? view_text(pane, x, 0, VIEW_DIM, text)
-							    : 0;
+	return x + utf8_columns(text) < pane->rect.width ? view_text(pane, x, 0, VIEW_DIM, text)
+							 : 0;
 }
 
 static void operations_draw_totals(const struct view_operations *screen,
@@ -65,7 +66,7 @@ static void operations_draw_totals(const struct view_operations *screen,
 	snprintf(part, sizeof(part), ": compute %.0f %%, exchange %.0f %%, sync %.0f %%",
 		 100 * totals->compute / totals->cycles, 100 * totals->exchange / totals->cycles,
 		 100 * totals->sync / totals->cycles);
-	if (x + view_text_width(part) >= pane->rect.width)
+	if (x + utf8_columns(part) >= pane->rect.width)
 		snprintf(part, sizeof(part), ": compute %.0f %%, sync %.0f %%",
 			 100 * totals->compute / totals->cycles,
 			 100 * totals->sync / totals->cycles);

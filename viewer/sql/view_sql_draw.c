@@ -89,7 +89,7 @@ static int sql_columns(const char *text, size_t length)
 	char copy[VIEW_PLACE_SQL];
 
 	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
-	return view_text_width(copy);
+	return utf8_columns(copy);
 }
 
 /* Draw text with highlighted SQL keywords. */
@@ -202,7 +202,7 @@ static void sql_draw_columns(const struct view_sql *screen, struct view_pane *pa
 		return;
 	x = view_text(pane, 0, 0, VIEW_BOLD, view->name) + 1;
 	for (int i = 0; i < view->column_count && y < pane->rect.height; i++) {
-		const int width = view_text_width(view->columns[i]);
+		const int width = utf8_columns(view->columns[i]);
 
 		if (x + width > pane->rect.width) {
 			x = 1;

@@ -242,7 +242,7 @@ static void summary_add_now_block(struct view_summary *screen)
 		return;
 	/* Tensor keys are long. */
 	for (int i = 0; i < now->latest_count; i++) {
-		const int key = view_text_width(now->latest[i].key) + 1;
+		const int key = utf8_columns(now->latest[i].key) + 1;
 
 		width = max(key, width);
 	}

@@ -28,7 +28,7 @@ static void tensors_draw_heading(const struct view_tensors *screen, struct view_
 
 	view__replica_text(screen, replica, sizeof(replica));
 	for (int i = 0; i < VIEW_TENSOR_PAGE_COUNT; i++)
-		names += view_text_width(titles[i]) + 3;
+		names += utf8_columns(titles[i]) + 3;
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
 	for (int i = 0; i < VIEW_TENSOR_PAGE_COUNT; i++) {
 		const bool shown = i == (int)screen->page;
@@ -42,9 +42,9 @@ static void tensors_draw_heading(const struct view_tensors *screen, struct view_
 		return;
 	/* The status line shows "all replicas" as well: drop it here if the key needs the space. */
 	if (screen->replica < 0 &&
-	    x + view_text_width(screen->key) + view_text_width(replica) + 3 > width)
+	    x + utf8_columns(screen->key) + utf8_columns(replica) + 3 > width)
 		replica[0] = '\0';
-	room = width - x - 3 - view_text_width(replica);
+	room = width - x - 3 - utf8_columns(replica);
 	view_text(pane, x, 0, VIEW_NORMAL, " ");
 	x += 1 + view_text_cut(pane, x + 1, 0, room, VIEW_BOLD, screen->key);
 	x += view_text(pane, x, 0, VIEW_BOLD, replica);

@@ -13,6 +13,7 @@
 
 #include "common/mem.h"
 #include "common/sorted.h"
+#include "common/str.h"
 
 static int64_t tensors_row_at(const struct report_tensor_row *row, enum view_tensor_axis by)
 {
@@ -428,7 +429,7 @@ static void tensors_draw_legend(const struct view_tensors *screen,
 			 fmt_count(all, screen->row_count));
 	else
 		snprintf(text, sizeof(text), "all %s rows", fmt_count(some, rows->count));
-	if (x + view_text_width(text) <= pane->rect.width)
+	if (x + utf8_columns(text) <= pane->rect.width)
 		view_text(pane, x, 0, VIEW_DIM, text);
 }
 

@@ -513,7 +513,7 @@ static struct view_rect tensors_draw_tokens(const struct view_tensor_values *val
 		last = at.x;
 		report_token_text(&s->tokens, (double)s->of_columns[c], text);
 		/* Cut to a backslash, "\\n" would look like another token. */
-		if (text[0] == '\\' && text[1] && at.width < view_text_width(text))
+		if (text[0] == '\\' && text[1] && at.width < utf8_columns(text))
 			str_copy(text, sizeof(text), "·");
 		view_text_cut(pane, area.x - pane->rect.x + at.x, area.y - pane->rect.y - 1,
 			      max(at.width, 1), VIEW_DIM, text);
@@ -551,7 +551,7 @@ static int draw_text(const struct view_tensor_values *v, struct view_pane *pane,
 		if (s->of_rows)
 			report_token_text(&s->tokens, (double)s->of_rows[i], text);
 		snprintf(cell, sizeof(cell), numbers ? "%s %.3g" : "%s", text, (double)losses[i]);
-		width = numbers ? NUMBERED : view_text_width(text);
+		width = numbers ? NUMBERED : utf8_columns(text);
 		if (x + width > pane->rect.width - 1) {
 			x = 1;
 			y++;

@@ -24,6 +24,7 @@
 #include "common/minmax.h"
 #include "common/sat.h"
 #include "common/sorted.h"
+#include "common/str.h"
 
 #define MOST_LINKS  2000  /* points that link the clocks */
 #define MOST_DARK   65536 /* retained untraced ranges; time beyond them counts as idle */
@@ -87,7 +88,7 @@ int view__cursor_column(const struct view_timeline *tl, int clock)
 static void view_draw_tick(const struct view_timeline *tl, struct view_pane *pane, int y, int x,
 			   const int marks[2], const char *text)
 {
-	const int width = view_text_width(text);
+	const int width = utf8_columns(text);
 
 	for (int i = 0; i < 2; i++)
 		x += marks[i] == x + 1;
@@ -105,7 +106,7 @@ void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane
 					 view_to_unit(tl, clock, window.to)};
 	const int y = tl->clock[clock].axis_y;
 	char text[VIEW_UNIT_SIZE];
-	const int widest = view_text_width(
+	const int widest = utf8_columns(
 		view_unit_text(tl, clock, text, unit.to, view_tick_step(unit, tl->width, 8)));
 	const int64_t step = view_tick_step(unit, tl->width, max(widest + 3, TICKS_APART));
 	int marks[2] = {-1, -1}; /* columns of x and of the cursor */

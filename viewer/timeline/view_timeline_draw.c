@@ -17,6 +17,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 
 #define FILTER_WIDTH 16
 #define WAYS_FROM    120 /* least width to show the names of all ways */
@@ -144,7 +145,7 @@ static void view_draw_step_names(const struct view_timeline *tl, const struct vi
 		}
 		if (step)
 			name = step->operation ? step->operation : step->name;
-		if (name && strrchr(name, '/') && view_text_width(name) > end - x - 3)
+		if (name && strrchr(name, '/') && utf8_columns(name) > end - x - 3)
 			name = strrchr(name, '/') + 1;
 		name = end - x >= 7 ? name : NULL;
 		for (int i = x; i < (name ? x + 1 : end); i++)
@@ -245,7 +246,7 @@ static void view_bar_label(const struct view_bar_row *row, const struct prof_bar
 
 		/* The end of "Stage0/Infeed" says more than the beginning. */
 		snprintf(out, size, "%s",
-			 last && last[1] && view_text_width(name) > width ? last + 1 : name);
+			 last && last[1] && utf8_columns(name) > width ? last + 1 : name);
 		return;
 	}
 	if (bar->microbatch == IPS_NULL || phase == IPS_UPDATE)
@@ -660,7 +661,7 @@ static void view_draw_whole_run(const struct view_timeline *tl, struct view_pane
 
 	if (tl->heading.height == 0 && !tl->mark && bubble->runs > 0 && !isnan(bubble->idle))
 		snprintf(text, sizeof(text), "bubble %.1f%%", bubble->idle * 100);
-	view_text_cut(pane, view_text_width(text) + 1 < left, 0, left, VIEW_DIM, text);
+	view_text_cut(pane, utf8_columns(text) + 1 < left, 0, left, VIEW_DIM, text);
 	for (int x = 0; x < tl->width && all->columns && all->width == tl->width; x++) {
 		const struct view_lane_cell *column = &all->columns[x];
 
@@ -701,10 +702,10 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
 		snprintf(causes[i], sizeof(causes[i]), "%s %.1f%s",
 			 wide ? view__cause_names[i] : view_causes[i].brief, bubble->part[i] * 100,
 			 i + 1 < VIEW_CAUSES && wide ? "," : "");
-		room -= 1 + fills + view_text_width(causes[i]);
+		room -= 1 + fills + utf8_columns(causes[i]);
 	}
 	x += view_text(pane, x, 0, VIEW_BOLD, text);
-	if (room > view_text_width(text) + view_text_width(theory))
+	if (room > utf8_columns(text) + utf8_columns(theory))
 		x += view_text(pane, x, 0, VIEW_NORMAL, theory);
 	x += view_text(pane, x, 0, VIEW_NORMAL, ":");
 	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++) {
@@ -722,7 +723,7 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
 		snprintf(text, sizeof(text), "%s runs", fmt_count(number, bubble->runs));
 	else if (bubble->update != IPS_NULL)
 		snprintf(text, sizeof(text), "update %s", fmt_count(number, bubble->update));
-	if (x + 2 + view_text_width(text) < pane->rect.width)
+	if (x + 2 + utf8_columns(text) < pane->rect.width)
 		view_text_right(pane, 0, 0, pane->rect.width - 1, VIEW_DIM, text);
 }
 

@@ -29,6 +29,7 @@
 #include "common/minmax.h"
 #include "common/sat.h"
 #include "common/sorted.h"
+#include "common/str.h"
 
 #define MOST_PARTS   4  /* of a name */
 #define MOST_FLAME   24 /* rows of a lane */
@@ -210,7 +211,7 @@ void view__layout(struct view_timeline *tl)
 	int rows, label = LABEL_LEAST + (tl->mark ? 2 : 0);
 
 	for (int i = 0; i < tl->lane_count; i++) {
-		label = max(view_text_width(view__lane_name(tl, i)) + (tl->mark ? 5 : 3), label);
+		label = max(utf8_columns(view__lane_name(tl, i)) + (tl->mark ? 5 : 3), label);
 		tl->lanes[i].rows = 0;
 	}
 	label = min(label, max(body.width / 6, VIEW_LABEL_WIDTH));
