@@ -258,7 +258,8 @@ static const struct net_word {
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static char *net_format(struct net *net, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static char *net_format(struct net *net, const char *format,
+							      va_list args)
 {
 	static char none[] = "";
 	char *text = arena_vprintf(&net->arena, format, args);
