@@ -65,8 +65,8 @@ static bool descs(const struct kernel_conv *c, struct conv_descs *d)
 static bool open_forward(struct peer_conv *peer, const struct conv_descs *d, bool relu)
 {
 	dnnl_convolution_desc_t conv;
-	dnnl_primitive_attr_t attr;
-	dnnl_post_ops_t ops;
+	dnnl_primitive_attr_t attr = NULL;
+	dnnl_post_ops_t ops = NULL;
 	bool failed =
 		dnnl_primitive_attr_create(&attr) || dnnl_post_ops_create(&ops) ||
 		(relu && dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f)) ||

@@ -13,7 +13,8 @@
 #define ID_TEXT       1024 /* bytes of a process's or thread's id, or of a track's category */
 
 /* Bytes of the distinct names of call sites; others count as beyond the number of names. */
-#define SITE_BYTES ((size_t)32 << 20)
+#define SITE_BYTES  ((size_t)32 << 20)
+#define STORE_BYTES ((size_t)32 << 20) /* of texts that a format's reader stores */
 
 static void add_token(struct str *key, const struct import_token *token, size_t most)
 {
@@ -338,6 +339,11 @@ const char *report__import_store(struct import *import, const char *text)
 
 	if (!text)
 		return NULL;
+	if (import->kept.bytes >= STORE_BYTES &&
+	    report__import_intern_find(&import->kept, text, strlen(text)) == IMPORT_NO_ID) {
+		report__import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
+		return "(more names)";
+	}
 	id = report__import_intern(&import->kept, text, strlen(text), SIZE_MAX, &fresh);
 	return id == IMPORT_NO_ID ? NULL : import->kept.strings[id].text;
 }

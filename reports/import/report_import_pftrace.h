@@ -136,6 +136,8 @@ static inline bool pftrace_is_bytes(const struct import_wire_field *field)
 
 /* ---- report_import_pftrace_sequence.c -------------------------------------------------------- */
 
+/* A copy of the text that lives until the next one is read. */
+const char *report__pftrace_text(struct pftrace *pf, const struct import_wire *bytes);
 /* A copy of the text that lives as long as the import, the same for equal ones. NULL: out of
  * memory. */
 const char *report__pftrace_store(struct pftrace *pf, const struct import_wire *bytes);

@@ -331,7 +331,7 @@ static void read_value(struct pftrace *pf, const struct sequence *sequence,
 		break;
 	case 6: /* a text, JSON */
 	case 9:
-		text = !pftrace_is_bytes(field) ? NULL : report__pftrace_store(pf, &field->bytes);
+		text = !pftrace_is_bytes(field) ? NULL : report__pftrace_text(pf, &field->bytes);
 		report__import_arg_text(import, id, text);
 		break;
 	case 17:

@@ -122,7 +122,7 @@ static void read_launch_argument(struct pftrace *pf, const struct sequence *sequ
 	if (value.number == 5)
 		report__import_arg_real(pf->import, id, import_wire_double(&value));
 	else if (value.number == 6 && pftrace_is_bytes(&value))
-		report__import_arg_text(pf->import, id, report__pftrace_store(pf, &value.bytes));
+		report__import_arg_text(pf->import, id, report__pftrace_text(pf, &value.bytes));
 	else if (value.number == 7)
 		report__import_arg_text(
 			pf->import, id,
@@ -376,8 +376,8 @@ static void put_arguments(struct pftrace *pf, struct import_wire message)
 	uint32_t id;
 
 	while (!err_stuck(pf->err) && import_wire_next(&message, &field)) {
-		struct import_wire extra = field.bytes;
-		const char *name = NULL, *value = NULL;
+		struct import_wire extra = field.bytes, value = {0};
+		const char *name = NULL;
 
 		if (field.number == STAGE_SUBMISSION &&
 		    report__import_arg_name(pf->import, "submission_id", &id, pf->err) == ST_OK)
@@ -388,10 +388,11 @@ static void put_arguments(struct pftrace *pf, struct import_wire message)
 			if (inner.number == 1 && pftrace_is_bytes(&inner))
 				name = report__pftrace_store(pf, &inner.bytes);
 			else if (inner.number == 2 && pftrace_is_bytes(&inner))
-				value = report__pftrace_store(pf, &inner.bytes);
+				value = inner.bytes;
 		}
 		if (name && report__import_arg_name(pf->import, name, &id, pf->err) == ST_OK)
-			report__import_arg_text(pf->import, id, value);
+			report__import_arg_text(pf->import, id,
+						value.at ? report__pftrace_text(pf, &value) : NULL);
 	}
 }
 

@@ -15,14 +15,19 @@
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-const char *report__pftrace_store(struct pftrace *pf, const struct import_wire *bytes)
+const char *report__pftrace_text(struct pftrace *pf, const struct import_wire *bytes)
 {
 	const size_t length = min(import_wire_size(bytes), sizeof(pf->text) - 1);
-	const char *kept;
 
 	memcpy(pf->text, bytes->at, length);
 	pf->text[length] = '\0';
-	kept = report__import_store(pf->import, pf->text);
+	return pf->text;
+}
+
+const char *report__pftrace_store(struct pftrace *pf, const struct import_wire *bytes)
+{
+	const char *kept = report__import_store(pf->import, report__pftrace_text(pf, bytes));
+
 	if (!kept)
 		err_nomem(pf->err);
 	return kept;
