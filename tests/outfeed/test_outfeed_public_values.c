@@ -83,7 +83,9 @@ static void test_halves_have_the_row_of_the_floats_they_are(void **state)
 	outfeed_scan_widen(wide, halves, 30000);
 	assert_int_equal(ips_outfeed_stats(&of_halves, halves, 30000, IPS_OUTFEED_FLOAT16), 0);
 	assert_int_equal(ips_outfeed_stats(&of_floats, wide, 30000, IPS_OUTFEED_FLOAT32), 0);
-	assert_memory_equal(&of_halves, &of_floats, sizeof(of_halves));
+	/* Keys have padding. */
+	assert_memory_equal(&of_halves.n, &of_floats.n,
+			    sizeof(of_halves) - offsetof(struct ips_tensor_stats, n));
 }
 
 /* Expected values were worked out by hand. */
