@@ -7,13 +7,13 @@
 cd "$work"
 grep -q __asan_init "$bin/ipu-train" && { echo "skipped: built with the address sanitizer"; exit 77; }
 short=(--fit.epochs 1 --fit.steps_per_epoch 8 --compile.steps_per_execution 8 --data.limit 512 --evaluate null --quiet --host.threads 2)
-done_=0 ended=0
+done_=0 ended=0 before=()
 
 # limited KILOBYTES OPTIONS PRODUCTS
 limited() {
 	local code=0 what db
 	rm -rf tf_report*
-	(ulimit -v "$1" && POPLAR_ENGINE_OPTIONS=$2 timeout -k 1 100 "$bin/ipu-train" "$run" "${short[@]}" --host.products "$3" >out 2>err) || code=$?
+	(ulimit -v "$1" && POPLAR_ENGINE_OPTIONS=$2 timeout -k 1 100 "${before[@]}" "$bin/ipu-train" "$run" "${short[@]}" --host.products "$3" >out 2>err) || code=$?
 	unlagged err
 	what="$1 kB, options '$2', products $3: exit code $code: $(cat err)"
 	if [ $code -eq 0 ]; then
@@ -37,5 +37,12 @@ for limit in 60000 90000 110000 130000 160000 200000 300000 500000 900000; do
 		done
 	done
 done
+# Where whoever starts it ignores the ends of children, which is inherited.
+if command -v perl >/dev/null; then
+	before=(perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV')
+	for limit in 200000 300000 330000 360000; do
+		limited $limit '' openblas
+	done
+fi
 [ $done_ -gt 4 ] && [ $ended -gt 4 ] || fail "$done_ runs were done, $ended ended early"
 echo "$done_ runs were done, $ended ended early"

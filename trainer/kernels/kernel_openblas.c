@@ -8,7 +8,9 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,36 +104,54 @@ static enum status load(struct err *err)
 		       OPENBLAS_FILE);
 }
 
+enum trial {
+	TRIAL_UNKNOWN, /* the child has not come to its end */
+	TRIAL_DONE
+};
+
 /* Buffers may be larger than that, and some versions allocate some as they are loaded: only the
  * library knows. So a child, which sees the memory of this process, tries both, for a second of
  * processor time at most. */
 static enum status try_buffers(int threads, struct err *err)
 {
 	const struct rlimit second = {1, 1}, none = {0, 0};
-	const pid_t parent = getpid(), child = fork();
-	pid_t waited;
-	int how = 0;
+	_Atomic enum trial *trial = mmap(NULL, sizeof(*trial), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const pid_t parent = getpid();
+	enum trial came_to;
+	sigset_t alarms;
+	pid_t child;
 
-	if (child < 0)
-		return err_set(err, ST_FAILED, "host.products: no child process: %s",
-			       strerror(errno));
+	if (trial == MAP_FAILED)
+		return set_no_buffer(threads, err);
+	*trial = TRIAL_UNKNOWN;
+	child = fork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
-			_exit(0);
+			_exit(1);
 		setrlimit(RLIMIT_CPU, &second);
 		setrlimit(RLIMIT_CORE, &none);
+		/* A child that waits for a lock uses no processor time. */
+		signal(SIGALRM, SIG_DFL);
+		sigemptyset(&alarms);
+		sigaddset(&alarms, SIGALRM);
+		pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+		alarm(60);
 		/* What it has to say, it says once more below. */
 		close(STDERR_FILENO);
-		if ((openblas.library || load(NULL) == ST_OK) && openblas.memory_alloc)
+		if (load(NULL) == ST_OK && openblas.memory_alloc)
 			for (int i = 0; i < threads && openblas.memory_alloc(0); i++)
 				;
+		*trial = TRIAL_DONE;
 		_exit(0);
 	}
-	do
-		waited = waitpid(child, &how, 0);
-	while (waited < 0 && errno == EINTR);
-	return waited == child && how != 0 ? set_no_buffer(threads, err) : ST_OK;
+	/* Where nobody may wait for the child, this returns at its end, too. */
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	came_to = child > 0 ? *trial : TRIAL_DONE;
+	munmap((void *)trial, sizeof(*trial));
+	return came_to == TRIAL_DONE ? ST_OK : set_no_buffer(threads, err);
 }
 
 /* The library reuses a buffer that was freed, so allocate all before freeing them. */
@@ -166,7 +186,7 @@ enum status kernel_openblas_open(int threads, struct err *err)
 	if (threads <= openblas.threads)
 		return ST_OK;
 	status = check_buffers(threads - openblas.threads, threads, err);
-	if (status == ST_OK)
+	if (status == ST_OK && !openblas.library)
 		status = try_buffers(threads, err);
 	if (status == ST_OK && !openblas.library)
 		status = load(err);
