@@ -259,6 +259,7 @@ struct prof_writer {
 	uint64_t keys, keys_told; /* changes of keys */
 	uint64_t events_told, rows_told, pages_told, write_ns;
 	int64_t increments; /* of levels, in all lanes, since the last commit */
+	size_t depths;      /* of all lanes, of which open buckets are in memory */
 	uint64_t threads;   /* number that recorded something */
 	uint64_t commit_ns; /* interval between commits */
 	/* What was recorded before `safe_ns` is in the file, or will be with the next commit what
@@ -430,8 +431,10 @@ void prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
 void prof__lane_free_buffers(struct prof_lane *lane);
 bool prof__lane_waits(const struct prof_lane *lane);         /* rows are buffered */
 int64_t prof__lane_increments(const struct prof_lane *lane); /* of levels, buffered */
-/* Free the buffers if nothing is in them. */
-void prof__lane_free_empty(struct prof_lane *lane);
+size_t prof__lane_depths(const struct prof_lane *lane);      /* whose open buckets have memory */
+/* Free the buffers if nothing is in them; with @depths those of open buckets, too: what they know
+ * of earlier spans than the last commit's is lost. */
+void prof__lane_free_empty(struct prof_lane *lane, bool depths);
 
 /* prof_writer.c */
 void *prof__writer_main(void *recording);

@@ -728,16 +728,22 @@ void prof__lane_free_buffers(struct prof_lane *lane)
 
 int64_t prof__lane_increments(const struct prof_lane *lane)
 {
-	return (int64_t)(lane->levels.count + lane->late.count);
+	return (int64_t)(lane->levels.count + lane->late.count + lane->counters.count);
 }
 
-void prof__lane_free_empty(struct prof_lane *lane)
+size_t prof__lane_depths(const struct prof_lane *lane)
+{
+	return lane->levels.depth_capacity + lane->late.depth_capacity;
+}
+
+void prof__lane_free_empty(struct prof_lane *lane, bool depths)
 {
 	if (prof__lane_waits(lane) || prof__lane_increments(lane) > 0)
 		return;
 	free_rows(lane);
-	prof_levels_free_empty(&lane->levels);
-	prof_levels_free_empty(&lane->late);
+	prof_levels_free_empty(&lane->levels, depths);
+	prof_levels_free_empty(&lane->late, depths);
+	prof_counters_free_empty(&lane->counters);
 }
 
 bool prof__lane_waits(const struct prof_lane *lane)

@@ -17,11 +17,17 @@ void prof_levels_fini(struct prof_levels *levels)
 	memset(levels, 0, sizeof(*levels));
 }
 
-void prof_levels_free_empty(struct prof_levels *levels)
+void prof_levels_free_empty(struct prof_levels *levels, bool depths)
 {
 	mem_free(levels->increments);
 	levels->increments = NULL;
 	levels->capacity = 0;
+	if (!depths)
+		return;
+	mem_free(levels->depths);
+	levels->depths = NULL;
+	levels->depth_count = 0;
+	levels->depth_capacity = 0;
 }
 
 /* Add to @site's share. The least of the four shares is evicted; the new site inherits its slot. */
@@ -252,6 +258,13 @@ void prof_counters_fini(struct prof_counters *counters)
 	mem_free(counters->series);
 	mem_free(counters->increments);
 	memset(counters, 0, sizeof(*counters));
+}
+
+void prof_counters_free_empty(struct prof_counters *counters)
+{
+	mem_free(counters->increments);
+	counters->increments = NULL;
+	counters->capacity = 0;
 }
 
 static void samples_merge(struct prof_samples *into, const struct prof_samples *from)

@@ -77,8 +77,9 @@ struct prof_levels {
 };
 
 void prof_levels_fini(struct prof_levels *levels);
-/* Free the array of increments, of which there are none. */
-void prof_levels_free_empty(struct prof_levels *levels);
+/* Free the array of increments, of which there are none; with @depths the buckets, which are empty,
+ * too: the shares of what they held are lost. */
+void prof_levels_free_empty(struct prof_levels *levels, bool depths);
 /* Add a span to its levels, starting at @finest. */
 void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_ns, int64_t dur_ns,
 		     uint32_t site, int finest);
@@ -118,6 +119,7 @@ struct prof_counters {
 };
 
 void prof_counters_fini(struct prof_counters *counters);
+void prof_counters_free_empty(struct prof_counters *counters); /* the array of increments */
 void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t time_ns,
 		       double value); /* NaN: not counted */
 

@@ -44,7 +44,8 @@
  * one span has many where a track's spans are far apart. */
 #define ALONE_EVENTS     (1u << 19)
 #define ALONE_INCREMENTS (1 << 18)
-#define LANES_MANY       64 /* from which on lanes keep no buffers that are empty */
+#define LANES_MANY       64        /* from which on lanes keep no buffers that are empty */
+#define ALONE_DEPTHS     (1 << 14) /* of all tracks, 2 kB each: those of deep and many ones */
 
 /* ---- commits --------------------------------------------------------------------------------- */
 
@@ -155,18 +156,20 @@ static uint64_t flush_lanes(struct ips_recording *recording)
 	int64_t left;
 	struct prof_lane *lane = first_lane(recording, &left);
 	const bool many = left >= LANES_MANY;
+	const bool deep = recording->params.alone && writer->depths >= ALONE_DEPTHS;
 
 	for (; left > 0; lane = next_lane(lane, left), left--) {
 		if (prof__lane_waits(lane))
 			prof__lane_flush(writer, lane);
-		if (many)
-			prof__lane_free_empty(lane);
+		if (many || deep)
+			prof__lane_free_empty(lane, deep);
 		writer->threads += lane->tail != lane->tail_told;
 		lane->tail_told = lane->tail;
 		lane->dropped_told = __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
 		dropped += lane->dropped_told;
 	}
 	writer->increments = 0;
+	writer->depths = deep ? 0 : writer->depths;
 	return dropped + writer->dropped_here;
 }
 
@@ -415,7 +418,7 @@ static bool commit_due(const struct ips_recording *recording)
 
 	if (recording->params.alone)
 		return writer->events - writer->events_told >= ALONE_EVENTS ||
-		       writer->increments >= ALONE_INCREMENTS;
+		       writer->increments >= ALONE_INCREMENTS || writer->depths >= ALONE_DEPTHS;
 	return clock_ns() >= commit_at(recording);
 }
 
@@ -451,10 +454,12 @@ static void drain_batch(struct ips_recording *recording, struct prof_lane *lane,
 {
 	const uint64_t before = lane->tail;
 	const int64_t increments = prof__lane_increments(lane);
+	const size_t depths = prof__lane_depths(lane);
 
 	prof__lane_drain(&recording->writer, lane, end, EVENTS_AT_ONCE);
 	*work += lane->tail - before;
 	recording->writer.increments += prof__lane_increments(lane) - increments;
+	recording->writer.depths += prof__lane_depths(lane) - depths;
 	if (!prof__writer_ok(&recording->writer) || !commit_overdue(recording))
 		return;
 	/* Appended rows do not wait until full rings are empty: rare rows (a violated rule, the

@@ -259,13 +259,14 @@ static void counting_release(void *p)
 	free(p);
 }
 
-/* Spans that are far apart have a bucket of their own at most levels. Neither their number nor that
- * of the tracks decides how much memory is in use. */
+/* Spans and samples that are far apart have a bucket of their own at most levels. Neither their
+ * number, nor that of the tracks, nor how deep spans are decides how much memory is in use. */
 static void test_far_spans_of_many_tracks_take_little_memory(void **state)
 {
 	enum {
 		MANY = 1000,
-		ROUNDS = 300
+		ROUNDS = 300,
+		DEPTH = 64
 	};
 	static const struct mem_functions counting = {.resize = counting_resize,
 						      .aligned = counting_aligned,
@@ -283,13 +284,20 @@ static void test_far_spans_of_many_tracks_take_little_memory(void **state)
 	for (int t = 0; t < MANY; t++)
 		tracks[t] = ips_track_open_foreign(recording, "many", &params, 1, t);
 	for (int64_t i = 0; i < ROUNDS; i++)
-		for (int t = 0; t < MANY; t++)
+		for (int t = 0; t < MANY; t++) {
 			ips_span_at(tracks[t], site, i * 1000000000, 10);
+			ips_counter_at(tracks[t], site, i * 1000000000, (double)i);
+		}
+	for (int64_t d = 0; d < DEPTH; d++)
+		for (int t = 0; t < MANY; t++)
+			ips_span_at(tracks[t], site, (int64_t)ROUNDS * 1000000000 + d,
+				    1000 - 2 * d);
 	prof_stop(recording);
 	mem_set_functions(NULL);
 	print_message("%zu MB\n", most_used / 1000000);
-	assert_true(most_used < 60000000);
-	assert_int_equal(prof_ask(place.path, "SELECT count(*) FROM spans"), MANY * ROUNDS);
+	assert_true(most_used < 90000000);
+	assert_int_equal(prof_ask(place.path, "SELECT count(*) FROM spans"),
+			 MANY * (ROUNDS + DEPTH));
 	prof_place_remove(&place);
 }
 
