@@ -109,7 +109,7 @@ static void write_name(struct folded *folded, const char *name)
 		char *at = report_sink_room(sink);
 
 		bytes = (size_t)max(utf8_read(name, &character), 1);
-		if (bytes > 1 && folded->terminal && utf8_is_hidden(character)) {
+		if (c >= 0x80 && folded->terminal && (bytes == 1 || utf8_is_hidden(character))) {
 			*at = '?';
 			sink->used++;
 			continue;

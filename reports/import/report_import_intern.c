@@ -54,12 +54,22 @@ uint32_t report__import_intern(struct import_intern *table, const char *text, si
 	return (uint32_t)table->count++;
 }
 
+/* FNV-1a, of another kind than import_hash(), which a made-up text deceives. */
+static uint64_t fnv(const char *text, size_t length)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+	return hash;
+}
+
 void report__import_key_add(struct str *key, const char *text, size_t length, size_t most)
 {
 	str_add_bytes(key, text, min(length, most));
 	if (length > most)
 		str_addf(key, "#%016" PRIx64 "%016" PRIx64, import_hash(0, text, length),
-			 import_hash(~UINT64_C(0), text, length));
+			 fnv(text, length));
 }
 
 void *report__import_append(struct map *map, uint64_t key, void *items, size_t *count,

@@ -37,8 +37,8 @@ void report__import_intern_fini(struct import_intern *table); /* accepts a zeroe
 uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
 			       size_t most, bool *fresh);
 
-/* Append @length bytes at @text to @key; of more than @most the first @most, a `#`, and a hash of
- * them all, so that long texts differ in few bytes, too. */
+/* Append @length bytes at @text to @key; of more than @most the first @most, a `#`, and two hashes
+ * of them all, so that long texts differ in few bytes, too. */
 void report__import_key_add(struct str *key, const char *text, size_t length, size_t most);
 
 /* Return the id of a string that was added; else IMPORT_NO_ID. */

@@ -123,8 +123,9 @@ uint32_t report__import_site(struct import *import, const struct import_event *e
 	if (id == IMPORT_NO_ID && !fresh) {
 		/* The shared site of all names after the table is full. */
 		report__import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
+		/* The key of an event has a separator. */
 		str_clear(&import->scratch);
-		str_add(&import->scratch, KEY_SEPARATOR "more");
+		str_add(&import->scratch, "more");
 		id = INTERN(import, import->sites, IMPORT_MOST_SITES + 1, &fresh, err);
 		if (!fresh || id == IMPORT_NO_ID)
 			return id;

@@ -64,7 +64,9 @@ static void add_row(struct str *out, const struct monitor_column *columns, size_
 		if (length > width) {
 			const int kept = utf8_cut(clean, width - 3);
 
-			str_addf(out, "|%.*s...", kept, clean);
+			/* A blank pads where a wide character does not fit. */
+			str_addf(out, "|%.*s...%*s", kept, clean,
+				 width - 3 - length + utf8_columns(clean + kept), "");
 			continue;
 		}
 		left = (width - length) / 2;

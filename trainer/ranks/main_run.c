@@ -184,7 +184,8 @@ static void print_line(const char *const *words)
 			str_add(&line, *c == '\'' ? "'\\''" : (char[]){*c, '\0'});
 		str_add(&line, plain ? "" : "'");
 	}
-	cli_print(stderr, "ipu-run:%s\n", str_peek(&line));
+	if (!line.failed)
+		cli_print(stderr, "ipu-run:%s\n", str_peek(&line));
 	str_free(&line);
 }
 
