@@ -168,8 +168,8 @@ void jsonw_value(struct jsonw *w, const char *json)
 	jsonw_separate(w);
 	while (*json) {
 		const char *start = json;
-		uint32_t character;
-		int length;
+		uint32_t character = 0;
+		int length = 0;
 
 		/* JSON itself has line feeds. */
 		while (*json && ((length = utf8_read(json, &character)) == 0 || character < 0x7f ||
