@@ -137,8 +137,14 @@ static atomic_long alloc_left;  /* allocations until the one that fails; below 0
 static atomic_bool alloc_alone; /* those of one thread: */
 static _Thread_local bool alloc_mine;
 
+static _Thread_local bool alloc_asked, alloc_here;
+
 static bool support_alloc_fails(void)
 {
+	if (alloc_asked) {
+		alloc_here = true;
+		return false;
+	}
 	if (atomic_load(&alloc_alone) && !alloc_mine)
 		return false;
 	return atomic_fetch_sub(&alloc_left, 1) == 0;
@@ -154,7 +160,19 @@ static void *support_aligned(size_t alignment, size_t size)
 	return support_alloc_fails() ? NULL : aligned_alloc(alignment, size);
 }
 
-void support_fail_alloc(long n)
+/* Whether allocations come here: a test may have functions of its own. */
+static bool support_is_asked(void)
+{
+	alloc_asked = true;
+	alloc_here = false;
+	mem_free(mem_alloc(1));
+	alloc_asked = false;
+	return alloc_here;
+}
+
+/* Threads may allocate while a test chooses which allocation fails, so the functions are replaced
+ * before there are any. */
+__attribute__((constructor)) static void support_count_allocations(void)
 {
 	static const struct mem_functions failing = {
 		.resize = support_resize,
@@ -162,9 +180,16 @@ void support_fail_alloc(long n)
 		.release = free,
 	};
 
+	atomic_store(&alloc_left, -1);
+	mem_set_functions(&failing);
+}
+
+void support_fail_alloc(long n)
+{
 	atomic_store(&alloc_alone, false);
+	if (n >= 0 && !support_is_asked())
+		support_count_allocations();
 	atomic_store(&alloc_left, n);
-	mem_set_functions(n < 0 ? NULL : &failing);
 }
 
 void support_fail_alloc_here(long n)
