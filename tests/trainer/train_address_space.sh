@@ -39,7 +39,7 @@ for limit in 60000 90000 110000 130000 160000 200000 300000 500000 900000; do
 done
 # Where whoever starts it ignores the ends of children, which is inherited.
 if command -v perl >/dev/null; then
-	before=(perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV')
+	before=(env PERL_BADLANG=0 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV')
 	for limit in 200000 300000 330000 360000; do
 		limited $limit '' openblas
 	done
