@@ -23,8 +23,8 @@
 	"ORDER BY rowid"
 
 /* Find out whether the file's tables and views are defined word for word as in @schema, in the same
- * order. Return SQLite's result. Every database that is opened is asked, so nothing looks for the
- * schema's end again and again, as strstr() does under the sanitizers. */
+ * order. Return SQLite's result. Runs for each database that is opened: memmem(), since strstr()
+ * searches for the schema's end each time under the sanitizers. */
 static int is_current(sqlite3 *file, const struct str *schema, bool *current)
 {
 	static const char create[] = "CREATE ";

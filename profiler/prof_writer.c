@@ -40,12 +40,13 @@
 #define ROW_NS          150.0    /* cost of an appended row (estimate, from one profile) */
 #define WRITER_NICE     19       /* yields to the program */
 #define FIRST_COMMIT_NS 4000000u /* interval of the first commit; doubled at each one */
-/* Per commit if no reader waits for it (params.alone): events, and increments of levels, of which
- * one span has many where a track's spans are far apart. */
+#define LANES_MANY      64       /* from which on lanes keep no buffers that are empty */
+/* Per commit if no reader waits for it (params.alone): events; increments of levels, of which one
+ * span has many where a track's spans are far apart; depths of all tracks (struct prof_levels),
+ * which take 2 kB each. */
 #define ALONE_EVENTS     (1u << 19)
 #define ALONE_INCREMENTS (1 << 18)
-#define LANES_MANY       64        /* from which on lanes keep no buffers that are empty */
-#define ALONE_DEPTHS     (1 << 14) /* of all tracks, 2 kB each: those of deep and many ones */
+#define ALONE_DEPTHS     (1u << 14)
 
 /* ---- commits --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 # Tests of layers, models and stages.
 foreach(module IN ITEMS layer layer_merge model_init
-		apart keras_file model_order model_policy model_weights stage)
+		keras_file model_order model_policy model_weights stage)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c
 		support/model_texts.c LIBS trainer_learn LABELS unit trainer)
 endforeach()

@@ -7,18 +7,10 @@
 
 #include <assert.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "common/apart.h"
 #include "common/mem.h"
 
 #define OPENBLAS_FILE    "libopenblas.so.0"
@@ -44,24 +36,18 @@ static struct {
 		      int ldc);
 } openblas;
 
-static enum status set_no_buffer(int threads, struct err *err)
-{
-	return err_set(err, ST_NOMEM,
-		       "host.products: out of memory: OpenBLAS needs 128 MB of address space or "
-		       "more for each of %d threads: give fewer host.threads, or leave "
-		       "host.products out",
-		       threads);
-}
+static const char no_buffer[] = "out of memory: OpenBLAS needs 128 MB of address space or more for "
+				"each thread: give fewer host.threads, or leave host.products out";
 
 /* OpenBLAS retries for ever if it gets no buffer, so check that there is room for @count. */
-static enum status check_buffers(int count, int threads, struct err *err)
+static enum status check_buffers(int count, struct err *err)
 {
 	const size_t bytes = OPENBLAS_BUFFER * (size_t)count;
 	void *room =
 		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (room == MAP_FAILED)
-		return set_no_buffer(threads, err);
+		return err_set(err, ST_NOMEM, "host.products: %s", no_buffer);
 	munmap(room, bytes);
 	return ST_OK;
 }
@@ -104,54 +90,30 @@ static enum status load(struct err *err)
 		       OPENBLAS_FILE);
 }
 
-enum trial {
-	TRIAL_UNKNOWN, /* the child has not come to its end */
-	TRIAL_DONE
-};
+static enum status try_buffers(void *user, struct apart_out *out, struct err *err)
+{
+	const int *threads = user;
+
+	(void)out;
+	/* What keeps it from being loaded is said where this process loads it. */
+	if (load(NULL) == ST_OK && openblas.memory_alloc)
+		for (int i = 0; i < *threads && openblas.memory_alloc(0); i++)
+			;
+	return err->status;
+}
 
 /* Buffers may be larger than that, and some versions allocate some as they are loaded: only the
- * library knows. So a child, which sees the memory of this process, tries both, for a second of
- * processor time at most. */
-static enum status try_buffers(int threads, struct err *err)
+ * library knows. So a child, which sees the memory of this process, tries both first. */
+static enum status try_apart(int threads, struct err *err)
 {
-	const struct rlimit second = {1, 1}, none = {0, 0};
-	_Atomic enum trial *trial = mmap(NULL, sizeof(*trial), PROT_READ | PROT_WRITE,
-					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	const pid_t parent = getpid();
-	enum trial came_to;
-	sigset_t alarms;
-	pid_t child;
+	const struct apart request = {
+		.name = "host.products", .status = ST_NOMEM, .crash = no_buffer, .seconds = 1};
+	size_t length;
+	char *none;
+	const enum status status = apart_call(try_buffers, &threads, &request, &none, &length, err);
 
-	if (trial == MAP_FAILED)
-		return set_no_buffer(threads, err);
-	*trial = TRIAL_UNKNOWN;
-	child = fork();
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(1);
-		setrlimit(RLIMIT_CPU, &second);
-		setrlimit(RLIMIT_CORE, &none);
-		/* A child that waits for a lock uses no processor time. */
-		signal(SIGALRM, SIG_DFL);
-		sigemptyset(&alarms);
-		sigaddset(&alarms, SIGALRM);
-		pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
-		alarm(60);
-		/* What it has to say, it says once more below. */
-		close(STDERR_FILENO);
-		if (load(NULL) == ST_OK && openblas.memory_alloc)
-			for (int i = 0; i < threads && openblas.memory_alloc(0); i++)
-				;
-		*trial = TRIAL_DONE;
-		_exit(0);
-	}
-	/* Where nobody may wait for the child, this returns at its end, too. */
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
-	came_to = child > 0 ? *trial : TRIAL_DONE;
-	munmap((void *)trial, sizeof(*trial));
-	return came_to == TRIAL_DONE ? ST_OK : set_no_buffer(threads, err);
+	mem_free(none);
+	return status;
 }
 
 /* The library reuses a buffer that was freed, so allocate all before freeing them. */
@@ -185,9 +147,9 @@ enum status kernel_openblas_open(int threads, struct err *err)
 
 	if (threads <= openblas.threads)
 		return ST_OK;
-	status = check_buffers(threads - openblas.threads, threads, err);
+	status = check_buffers(threads - openblas.threads, err);
 	if (status == ST_OK && !openblas.library)
-		status = try_buffers(threads, err);
+		status = try_apart(threads, err);
 	if (status == ST_OK && !openblas.library)
 		status = load(err);
 	if (status == ST_OK && openblas.memory_alloc && openblas.memory_free)

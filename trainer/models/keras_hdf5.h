@@ -12,9 +12,9 @@
 #ifndef KERAS_HDF5_H
 #define KERAS_HDF5_H
 
+#include "common/apart.h"
 #include "model/model.h"
 #include "trainer/data/npz.h"
-#include "trainer/models/apart.h"
 
 /* Named arrays from which weights are read, independent of the file format. */
 struct weights_source {

@@ -2,7 +2,7 @@
  * Work in a child process. Its result comes through a pipe, which no limit on files concerns; how
  * it ended, and why, is in memory that both processes share.
  */
-#include "trainer/models/apart.h"
+#include "common/apart.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 
 #include "common/mem.h"
 
-#define APART_S     300                /* of processor time, enough for gigabytes */
-#define APART_PROBE ((size_t)1 << 20)  /* bytes that are there unless memory has ended */
-#define APART_PIECE ((size_t)64 << 10) /* read at once: what a pipe holds */
+#define APART_WAIT_S 60                 /* in addition to twice the processor time */
+#define APART_PROBE  ((size_t)1 << 20)  /* bytes that are there unless memory has ended */
+#define APART_PIECE  ((size_t)64 << 10) /* read at once: what a pipe holds */
 
 enum apart_state {
 	APART_CRASHED, /* until it has ended otherwise */
@@ -95,9 +95,9 @@ static bool is_memory_there(void)
 }
 
 /* A crash ends the child without a word, and so does the end of this process. */
-static void prepare_child(pid_t parent)
+static void prepare_child(pid_t parent, int seconds)
 {
-	const struct rlimit time = {APART_S, APART_S}, none = {0, 0};
+	const struct rlimit time = {(rlim_t)seconds, (rlim_t)seconds}, none = {0, 0};
 	static const int signals[] = {SIGALRM, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL};
 	const int silence = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	sigset_t set;
@@ -118,7 +118,7 @@ static void prepare_child(pid_t parent)
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0);
 	/* A child that is blocked on a lock uses no processor time. */
-	alarm(2 * APART_S);
+	alarm(2 * (unsigned)seconds + APART_WAIT_S);
 }
 
 static void run_child(apart_work work, void *user, const struct apart *request,
@@ -227,7 +227,7 @@ static enum apart_end call_once(apart_work work, void *user, const struct apart 
 	if (child == 0) {
 		/* Where this process gives up reading, the child shall not go on. */
 		close(ends[0]);
-		prepare_child(parent);
+		prepare_child(parent, request->seconds ? request->seconds : APART_SECONDS);
 		run_child(work, user, request, &(struct apart_out){ends[1], name}, shared);
 		_exit(0);
 	}

@@ -1,7 +1,7 @@
 /*
  * Work in a child process: what it hands over, how it fails, and what its crash leaves.
  */
-#include "trainer/models/apart.h"
+#include "common/apart.h"
 
 #include <signal.h>
 #include <string.h>

@@ -6,12 +6,14 @@
  * theirs but malloc()'s, which fork() hands over. Where one of them calls fork() without exec()
  * meanwhile, the call lasts as long as its child does, which holds the pipe open.
  */
-#ifndef APART_H
-#define APART_H
+#ifndef COMMON_APART_H
+#define COMMON_APART_H
 
 #include <stddef.h>
 
 #include "common/err.h"
+
+#define APART_SECONDS 300 /* enough for gigabytes */
 
 struct apart_out; /* opaque: where the work puts its result */
 
@@ -23,10 +25,11 @@ enum status apart_put(struct apart_out *out, const void *bytes, size_t length, s
 
 struct apart {
 	const char *name; /* what is worked on, for messages */
-	/* "NAME: CRASH" if the work crashes or takes minutes of processor time. */
+	/* "NAME: CRASH" if the work crashes or is stopped. */
 	enum status status;
 	const char *crash;
 	size_t memory; /* bytes that the work may take, else it has crashed; 0: no limit */
+	int seconds;   /* of processor time that it may take, else likewise; 0: APART_SECONDS */
 };
 
 /* Call @work in a child process, and once more in another one if it fails or crashes, as a library
@@ -36,4 +39,4 @@ struct apart {
 enum status apart_call(apart_work work, void *user, const struct apart *request, char **out,
 		       size_t *length, struct err *err);
 
-#endif /* APART_H */
+#endif /* COMMON_APART_H */
