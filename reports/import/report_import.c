@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,14 +108,49 @@ const struct import_format *report__import_format(const unsigned char *head, siz
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* What makes an importable file of one that is not. */
+static const struct {
+	const char *begins; /* the content; NULL: known by the name alone */
+	const char *name;   /* a pattern; NULL: known by the content alone */
+	const char *remedy;
+} remedies[] = {
+	{NULL, "*.nsys-rep", "`nsys export --type sqlite` makes a database of it that can"},
+	{NULL, "*.qdrep", "`nsys export --type sqlite` makes a database of it that can"},
+	{"PERFILE2", NULL, "`perf script | stackcollapse-perf.pl` makes folded stacks, which can"},
+	{"PK\003\004", NULL, "unpack the archive, and import what is in it"},
+};
+
+const char *report__import_remedy(const struct import_input *input)
+{
+	for (size_t i = 0; i < ARRAY_LEN(remedies); i++) {
+		const char *begins = remedies[i].begins;
+		size_t size = !begins ? 0 : strlen(begins);
+
+		if (begins ? input->head_bytes >= size && memcmp(input->head, begins, size) == 0
+			   : fnmatch(remedies[i].name, input->name, 0) == 0)
+			return remedies[i].remedy;
+	}
+	return NULL;
+}
+
 enum status report__import_read(struct import *import, struct err *err)
 {
-	const struct import_format *format =
-		report__import_format(import->input.head, import->input.head_bytes);
+	const struct import_input *input = &import->input;
+	const struct import_format *format = report__import_format(input->head, input->head_bytes);
+	const char *remedy = report__import_remedy(input);
 
+	if (input->head_bytes == 0)
+		return err_set(err, ST_FORMAT, "%s: is empty", input->name);
+	if (!format && remedy)
+		return err_set(err, ST_FORMAT,
+			       "%s: is none of the formats that can be imported; %s", input->name,
+			       remedy);
 	if (!format)
-		return err_set(err, ST_FORMAT, "%s: is none of the formats that can be imported",
-			       import->input.name);
+		return err_set(err, ST_FORMAT,
+			       "%s: is none of the formats that can be imported (Chrome's JSON, "
+			       "Perfetto, XPlane, folded stacks, databases of Nsight Systems, "
+			       "rocpd and RPD)",
+			       input->name);
 	import->source = format->source;
 	return format->read(import, err);
 }

@@ -48,16 +48,6 @@ static bool is_own(const unsigned char *head, size_t size)
 	return size >= HEAD_BYTES && number_at(head, APPLICATION_AT) == PROF_APPLICATION_ID;
 }
 
-/* Any text may be a damaged Chrome trace to the import; here it must begin as JSON does. */
-static bool begins_as_json(const unsigned char *head, size_t size)
-{
-	size_t at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-
-	while (at < size && memchr(" \t\r\n", head[at], 4))
-		at++;
-	return at < size && (head[at] == '{' || head[at] == '[');
-}
-
 enum content {
 	CONTENT_OTHER,
 	CONTENT_DATABASE, /* of another program; the import finds out which */
@@ -76,9 +66,8 @@ static enum content recognise(const char *path)
 	format = report__import_format(input.head, input.head_bytes);
 	if (format == &report__import_sqlite)
 		content = is_own(input.head, input.head_bytes) ? CONTENT_OTHER : CONTENT_DATABASE;
-	else if (format &&
-		 (format != &report__import_chrome || begins_as_json(input.head, input.head_bytes)))
-		content = CONTENT_TRACE;
+	else if (format || report__import_remedy(&input))
+		content = CONTENT_TRACE; /* the import says what can be done where it cannot */
 	report__import_input_close(&input);
 	return content;
 }

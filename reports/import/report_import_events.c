@@ -598,9 +598,12 @@ static enum status read_chrome(struct import *import, struct err *err)
 
 static bool is_chrome(const unsigned char *head, size_t size)
 {
-	(void)head;
-	(void)size;
-	return true;
+	/* A byte order mark is no part of the text. */
+	size_t at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+	while (at < size && memchr(" \t\r\n", head[at], 4))
+		at++;
+	return at < size && (head[at] == '{' || head[at] == '[');
 }
 
 const struct import_format report__import_chrome = {"chrome trace", is_chrome, read_chrome};

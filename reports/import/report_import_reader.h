@@ -58,6 +58,8 @@ struct import_format {
 
 /* The format of @head; NULL: none is recognised. */
 const struct import_format *report__import_format(const unsigned char *head, size_t size);
+/* How @input, which has none of the formats, becomes importable; static; NULL: not known. */
+const char *report__import_remedy(const struct import_input *input);
 
 /* ---- where and what -------------------------------------------------------------------------- */
 

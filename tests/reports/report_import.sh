@@ -293,7 +293,16 @@ refused 2 'nowhere' "$golden/trace_kineto.json" -o nowhere/x.db
 : >empty.json
 refused 2 'empty.json: is empty' empty.json
 echo hello >text.json
-refused 2 'text.json: byte 0: is no Chrome trace' text.json
+refused 2 'text.json: is none of the formats that can be imported (Chrome' text.json
+# What can be made importable, by its content or its name.
+printf 'PERFILE2\0' >perf.data
+refused 2 'perf.data: is none of the formats that can be imported; `perf script | stackcollapse-perf.pl`' perf.data
+printf 'PK\003\004' >trace.zip
+refused 2 'unpack the archive' trace.zip
+echo report >run.nsys-rep
+refused 2 '`nsys export --type sqlite`' run.nsys-rep
+"$bin/ipu-view" run.nsys-rep 2>view.err && fail 'ipu-view run.nsys-rep'
+grep -qF '`nsys export --type sqlite`' view.err || fail "ipu-view run.nsys-rep: $(cat view.err)"
 echo '{"a": [1, 2], "b": {}}' >other.json
 refused 2 'other.json: is JSON without traceEvents' other.json
 echo '{"rocprofiler-sdk-tool": [{"metadata": {}}]}' >rocprof.json
@@ -303,7 +312,7 @@ for text in '[1, "two", null]' '[{"a": 1}, {"b": [2]}]' '{"traceEvents": [{"name
 	refused 2 'none.json: is JSON without an event' none.json
 done
 rm none.json
-refused 2 'is no Chrome trace' "$bin/ipu-report"
+refused 2 'is none of the formats' "$bin/ipu-report"
 [ -z "$(ls -A | grep -E '[.]tmp|sort\.')" ] || fail "left: $(ls -A)"
 
 # ---- interrupted -----------------------------------------------------------------------------------
