@@ -391,10 +391,9 @@ static void print_bubble(struct print *print)
 	if (!s->bubble[0].known && !s->bubble[1].known)
 		return;
 	fputc('\n', print->out);
-	print_line(
-		print,
-		"Bubble of all pipeline runs (host %s, device %s); the other two are their means",
-		format_count(a, s->bubble[0].runs), format_count(b, s->bubble[1].runs));
+	print_line(print, "Bubble of all pipeline runs (host %s, device %s)",
+		   format_count(a, s->bubble[0].runs), format_count(b, s->bubble[1].runs));
+	print_line(print, "  bubble is of all runs together; the other two are means of the runs");
 	print_line(print, "  %-18s %25s   %25s", "", "host, measured", "device, simulated");
 	print_line(print, "  %-18s %12s %12s   %12s %12s", "", "run", "theory", "run", "theory");
 	print_bubble_rows(print);
