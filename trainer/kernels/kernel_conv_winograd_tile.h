@@ -263,6 +263,8 @@ static TARGET void conv_transform_kernel(const float *b, int64_t depth, float *u
 	}
 }
 
+#define INVERSE_AHEAD 8 /* rows to prefetch: nine are written at a time, far apart in memory */
+
 static TARGET void conv_inverse_kernel(const float *u, int64_t position, int64_t depth, int columns,
 				       float *w, int64_t tap, int64_t ld)
 {
@@ -273,6 +275,9 @@ static TARGET void conv_inverse_kernel(const float *u, int64_t position, int64_t
 
 		if (count <= 0)
 			continue;
+#pragma GCC unroll 9
+		for (int x = 0; x < 9; x++)
+			__builtin_prefetch(to + x * tap + INVERSE_AHEAD * ld, 1);
 #pragma GCC unroll 6
 		for (int x = 0; x < 6; x++) {
 			VEC m[6];
