@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "support/math.h"
+#include "trainer/kernels/kernel_watch.h"
 
 static const int64_t shapes[][2] = {
 	{1, 1}, {2, 5}, {1000, 1}, {517, 3}, {333, 32}, {777, 64}, {65, 300}, {70, 512}, {19, 1300},
@@ -281,6 +282,30 @@ static void check_dx(const struct passes *p, const float *before, bool moments)
 	}
 }
 
+/* A tensor that is added before the ReLU: as a pass of its own would add it, to the bit. */
+static void check_plus(struct passes *p, const float *plus)
+{
+	struct kernel_norm linear = p->norm;
+
+	linear.relu = false;
+	kernel_norm_apply(&linear, p->x, NULL, p->dx, p->rows, false);
+	for (int watched = 0; watched < 2; watched++) {
+		const uint32_t greatest =
+			kernel_norm_apply(&p->norm, p->x, plus, p->y, p->rows, watched);
+
+		for (int64_t i = 0; i < p->rows * p->channels; i++) {
+			float sum = plus[i] + p->dx[i];
+
+			sum = p->norm.relu && sum < 0.0f ? 0.0f : sum;
+			sum = p->norm.relu && sum > p->norm.most ? p->norm.most : sum;
+			assert_true(p->y[i] == sum);
+		}
+		if (watched)
+			assert_int_equal(greatest,
+					 kernel_abs_max(p->y, (size_t)(p->rows * p->channels)));
+	}
+}
+
 static void check_passes(int64_t rows, int64_t channels, float most)
 {
 	size_t bytes = (size_t)(rows * channels) * sizeof(float);
@@ -289,7 +314,7 @@ static void check_passes(int64_t rows, int64_t channels, float most)
 
 	passes_open(&p, rows, channels, most);
 	other = numbers(rows * channels, 10, -1.0f, 1.0f);
-	kernel_norm_apply(&p.norm, p.x, p.y, rows, false);
+	kernel_norm_apply(&p.norm, p.x, NULL, p.y, rows, false);
 	check_y(&p);
 	kernel_norm_grad_sums(&p.norm, p.x, p.dy, rows, p.sums, p.products);
 	check_sums(&p);
@@ -308,6 +333,7 @@ static void check_passes(int64_t rows, int64_t channels, float most)
 		kernel_norm_grad(&p.norm, constant, slope, p.x, other, other, rows, false);
 		assert_memory_equal(other, p.dx, bytes);
 	}
+	check_plus(&p, other);
 	mem_free(other);
 	passes_close(&p);
 }
@@ -335,7 +361,7 @@ static void test_a_relu_keeps_nan_and_lets_an_infinity_through(void **state)
 	norm.scale = ones;
 	for (int six = 0; six < 2; six++) {
 		norm.most = six ? 6.0f : INFINITY;
-		kernel_norm_apply(&norm, x, y, 1, false);
+		kernel_norm_apply(&norm, x, NULL, y, 1, false);
 		kernel_norm_grad(&norm, NULL, NULL, x, dy, dx, 1, false);
 		assert_true(isnan(y[0]) && dx[0] == 2.0f);
 		assert_true(y[1] == norm.most && dx[1] == (six ? 0.0f : 2.0f));

@@ -395,9 +395,16 @@ static void norm_wide_init(struct norm_wide *w, const struct kernel_norm *norm,
 	w->slope = norm_repeat(w->tiled[4], slope, norm->channels, tiles);
 }
 
-/* Return the greatest magnitude if @watched, else 0. */
-KERNEL_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x, float *y,
-				      int64_t columns, bool relu, bool watched)
+/* What a variant of the normalizing pass computes: a compile-time constant in each variant. */
+enum norm_apply_flags {
+	APPLY_RELU = 1,
+	APPLY_WATCHED = 2, /* return the greatest magnitude, else 0 */
+	APPLY_PLUS = 4,
+	APPLY_VARIANTS = 8
+};
+
+KERNEL_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x, const float *plus,
+				      float *y, int64_t columns, int flags)
 {
 	const float *mean = w->mean, *scale = w->scale, *offset = w->offset;
 	float most = w->most;
@@ -407,50 +414,67 @@ KERNEL_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x,
 	for (int64_t j = 0; j < columns; j++) {
 		float sum = (x[j] - mean[j]) * scale[j] + offset[j];
 
-		if (relu) {
+		if (flags & APPLY_PLUS)
+			sum = plus[j] + sum;
+		if (flags & APPLY_RELU) {
 			sum = sum < 0.0f ? 0.0f : sum;
 			sum = sum > most ? most : sum;
 		}
 		y[j] = sum;
-		if (watched)
+		if (flags & APPLY_WATCHED)
 			greatest = kernel_greatest(greatest, sum);
 	}
 	return greatest;
 }
 
-KERNEL_INLINE uint32_t norm_apply_all(const struct norm_wide *w, const float *x, float *y,
-				      bool relu, bool watched)
+KERNEL_INLINE uint32_t norm_apply_all(const struct norm_wide *w, const float *x, const float *plus,
+				      float *y, int flags)
 {
+	const int64_t step = flags & APPLY_PLUS ? w->columns : 0;
 	uint32_t greatest = 0, row;
 
-	for (int64_t i = 0; i < w->rows; i++, x += w->columns, y += w->columns) {
-		row = norm_apply_row(w, x, y, w->columns, relu, watched);
+	for (int64_t i = 0; i < w->rows; i++, x += w->columns, plus += step, y += w->columns) {
+		row = norm_apply_row(w, x, plus, y, w->columns, flags);
 		greatest = max(row, greatest);
 	}
-	row = norm_apply_row(w, x, y, w->rest, relu, watched);
+	row = norm_apply_row(w, x, plus, y, w->rest, flags);
 	return max(row, greatest);
 }
 
-#define NORM_APPLY_VARIANT(name, relu, watched)                                                    \
-	KERNEL_CLONES static uint32_t name(const struct norm_wide *w, const float *x, float *y)    \
+#define NORM_APPLY_VARIANT(flags)                                                                  \
+	KERNEL_CLONES static uint32_t norm_apply_##flags(                                          \
+		const struct norm_wide *w, const float *x, const float *plus, float *y)            \
 	{                                                                                          \
-		return norm_apply_all(w, x, y, relu, watched);                                     \
+		return norm_apply_all(w, x, plus, y, flags);                                       \
 	}
 
-NORM_APPLY_VARIANT(norm_apply, false, false)
-NORM_APPLY_VARIANT(norm_apply_relu, true, false)
-NORM_APPLY_VARIANT(norm_apply_watched, false, true)
-NORM_APPLY_VARIANT(norm_apply_relu_watched, true, true)
+NORM_APPLY_VARIANT(0)
+NORM_APPLY_VARIANT(1)
+NORM_APPLY_VARIANT(2)
+NORM_APPLY_VARIANT(3)
+NORM_APPLY_VARIANT(4)
+NORM_APPLY_VARIANT(5)
+NORM_APPLY_VARIANT(6)
+NORM_APPLY_VARIANT(7)
 
-uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, float *y, int64_t rows,
-			   bool watched)
+typedef uint32_t (*norm_apply_variant)(const struct norm_wide *w, const float *x, const float *plus,
+				       float *y);
+
+static const norm_apply_variant norm_apply_variants[] = {
+	norm_apply_0, norm_apply_1, norm_apply_2, norm_apply_3,
+	norm_apply_4, norm_apply_5, norm_apply_6, norm_apply_7,
+};
+_Static_assert(ARRAY_LEN(norm_apply_variants) == APPLY_VARIANTS, "apply table out of step");
+
+uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, const float *plus,
+			   float *y, int64_t rows, bool watched)
 {
+	int flags = (norm->relu ? APPLY_RELU : 0) | (watched ? APPLY_WATCHED : 0) |
+		    (plus ? APPLY_PLUS : 0);
 	struct norm_wide w;
 
 	norm_wide_init(&w, norm, NULL, NULL, rows);
-	if (watched)
-		return (norm->relu ? norm_apply_relu_watched : norm_apply_watched)(&w, x, y);
-	return (norm->relu ? norm_apply_relu : norm_apply)(&w, x, y);
+	return norm_apply_variants[flags](&w, x, plus, y);
 }
 
 /* What a variant of the gradient computes: a compile-time constant in each variant. */

@@ -43,7 +43,7 @@ void kernel_norm_merge_moments(const struct kernel_norm_cut *cut, int64_t channe
 /* Add the slices' sums [slices, channels] in order, into the first slice. */
 void kernel_norm_merge_sums(unsigned slices, int64_t channels, double *sums);
 
-/* y = (x - mean) scale + offset, then min(max(y, 0), most) if there is a ReLU. */
+/* y = (x - mean) scale + offset (+ plus), then min(max(y, 0), most) if there is a ReLU. */
 struct kernel_norm {
 	int64_t channels;
 	const float *mean, *scale, *offset; /* by channel */
@@ -51,9 +51,10 @@ struct kernel_norm {
 	float most; /* INFINITY: no upper bound */
 };
 
-/* Return the greatest magnitude in y if @watched (see kernel_watch.h), else 0. */
-uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, float *y, int64_t rows,
-			   bool watched);
+/* @plus: a tensor of y's shape; NULL: none. Return the greatest magnitude in y if @watched (see
+ * kernel_watch.h), else 0. */
+uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, const float *plus,
+			   float *y, int64_t rows, bool watched);
 
 /*
  * @sums[channels] = sum g, @products[channels] = sum g (x - mean). Without a ReLU g = dy. With one,

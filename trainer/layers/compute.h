@@ -37,6 +37,9 @@ struct layer_pass {
 	 * compute_ops.fuses_relu. */
 	bool relu;
 	float relu_most; /* INFINITY: no upper bound */
+	/* Forward: add this tensor to the output, before the ReLU. Only if compute_ops.fuses_add;
+	 * NULL: none. */
+	const float *plus;
 	/* Forward: slices report the greatest magnitude of their part of @output while it is still
 	 * in the cache, and the layer then marks the watch as known; or it leaves both to the
 	 * stage. NULL: not wanted. */
@@ -78,6 +81,7 @@ struct compute_ops {
 	bool grad_in_place; /* backward: grad_inputs[0] may be grad_output */
 	bool adds;          /* backward honours pass->add */
 	bool fuses_relu;
+	bool fuses_add;
 };
 
 /* The ops of the layer's kind; never NULL. A layer that passes its input through has no passes. */

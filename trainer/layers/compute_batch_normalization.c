@@ -15,7 +15,8 @@
  *
  * The coefficients that produced the output are kept from forward to backward, so that a change of
  * the weights in between does no harm. A ReLU that follows is applied in the normalizing pass;
- * backward recomputes what it let through from x, so the output is never read again.
+ * backward recomputes what it let through from x, so the output is never read again. An Add that
+ * follows is applied in that pass, too, with its ReLU; its backward pass remains its own.
  */
 #include <math.h>
 #include <string.h>
@@ -136,8 +137,9 @@ static void norm_apply_slice(void *context, unsigned slice)
 {
 	const struct norm_work *w = context;
 	int64_t at = slice * w->cut.step * w->norm.channels;
+	const float *plus = w->pass->plus ? w->pass->plus + at : NULL;
 	const uint32_t abs_max =
-		kernel_norm_apply(&w->norm, w->x + at, w->out + at,
+		kernel_norm_apply(&w->norm, w->x + at, plus, w->out + at,
 				  kernel_norm_slice_rows(&w->cut, slice), w->pass->watch);
 
 	if (w->pass->watch)
@@ -227,7 +229,8 @@ static void norm_forward(const struct layer_pass *pass)
 		for (int64_t c = 0; c < work.norm.channels; c++)
 			norm_coefficients(&work, c, (double)moving_mean[c], (double)moving[c]);
 	}
-	pool_share(pass->pool, norm_cost(&work, 2), norm_apply_slice, &work, work.cut.slices);
+	pool_share(pass->pool, norm_cost(&work, pass->plus ? 3 : 2), norm_apply_slice, &work,
+		   work.cut.slices);
 	if (pass->watch)
 		pass->watch->known = true;
 }
@@ -353,4 +356,5 @@ const struct compute_ops compute_batch_normalization = {
 	.grad_in_place = true,
 	.adds = true,
 	.fuses_relu = true,
+	.fuses_add = true,
 };

@@ -247,7 +247,7 @@ static void groups_forward_body(const void *context, int64_t first, int64_t item
 				moments[g->groups + c / g->each] * (g->gamma ? g->gamma[c] : 1.0f);
 			offset[c] = g->beta ? g->beta[c] : 0.0f;
 		}
-		kernel_norm_apply(&norm, x, g->pass->output + at, g->rows, false);
+		kernel_norm_apply(&norm, x, NULL, g->pass->output + at, g->rows, false);
 	}
 }
 

@@ -371,8 +371,20 @@ static void run_set_pass(struct run *run, const struct stage_layer *at)
 	pass->skip_activation = at->skip_activation;
 	pass->relu = at->relu;
 	pass->relu_most = at->relu_most;
+	pass->plus = NULL;
 	pass->watch = run_watch(run, at);
 	pass->scores = run->tap && run->stage->scores ? run_pointer(run, at->scores) : NULL;
+}
+
+/* Set the fields for a forward pass that also computes the sum of the Add @sum after the layer. */
+static void run_set_sum(struct run *run, const struct stage_layer *sum)
+{
+	struct layer_pass *pass = &run->pass;
+
+	pass->plus = run_value(run, sum->plus);
+	pass->relu = sum->relu;
+	pass->relu_most = sum->relu_most;
+	pass->watch = run_watch(run, sum);
 }
 
 static void run_layer(const struct run *run, void (*work)(const struct layer_pass *pass))
@@ -461,8 +473,10 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 	for (int i = 0; i < stage->plan.params.layer_count; i++) {
 		const struct stage_layer *at = &stage->plan.layers[i];
 
-		if (!at->passes) {
+		if (!at->passes && at->plus == STAGE_NONE) {
 			run_set_pass(&run, at);
+			if (i + 1 < stage->plan.params.layer_count && at[1].plus != STAGE_NONE)
+				run_set_sum(&run, at + 1);
 			run_layer(&run, compute_of(at->layer)->forward);
 		}
 		if (at->tapped && tap)

@@ -86,7 +86,7 @@ struct stage_params {
 	 * half-precision parameters from it. NULL: the model has none. */
 	float *halves;
 	/* By layer of the model: enum stage_look; read at creation. NULL: only outfeed layers are
-	 * tapped. A tapped layer does not fuse the following ReLU, which changes no byte. */
+	 * tapped. A tapped layer does not fuse the following ReLU or Add, which changes no byte. */
 	const uint8_t *taps;
 	stage_trace trace; /* may be NULL */
 	void *trace_user;
@@ -94,7 +94,7 @@ struct stage_params {
 	void *passed_user;
 	/* For tests that compare bytes: */
 	bool spread;   /* use the pool's threads even for a small step */
-	bool unfused;  /* never fuse a ReLU with the layer before it */
+	bool unfused;  /* never fuse a ReLU or an Add with the layer before it */
 	bool unshared; /* each tensor and gradient has separate memory */
 	bool poison;   /* fill memory with NaN while it holds no value */
 };

@@ -84,6 +84,9 @@ struct stage_layer {
 	bool tapped;
 	bool relu; /* also applies the following ReLU */
 	float relu_most;
+	/* An Add whose sum the layer before it computes, in its own output's buffer: the other
+	 * input's value; STAGE_NONE: the layer adds by itself. */
+	int plus;
 };
 
 struct stage_plan {

@@ -197,6 +197,23 @@ static void plan_fuse(struct stage_plan *plan, struct stage_layer *at)
 	plan->layers[relu->position - p->first_layer].passes = true;
 }
 
+/* If the layer adds two tensors, of which the layer before it makes one that nobody else sees, that
+ * layer's pass computes the sum and the ReLU that follows it. */
+static void plan_fuse_sum(const struct stage_plan *plan, struct stage_layer *at)
+{
+	const struct stage_params *p = &plan->params;
+	const struct stage_layer *before = at == plan->layers ? NULL : at - 1;
+
+	if (p->unfused || p->unshared || !before || at->layer->ops->kind != LAYER_KIND_add ||
+	    at->layer->input_count != 2 || before->passes || before->relu || before->tapped ||
+	    !compute_of(before->layer)->fuses_add || plan->uses[before->layer->position] != 1)
+		return;
+	if (at->links[0].value == before->output)
+		at->plus = at->links[1].value;
+	else if (at->links[1].value == before->output)
+		at->plus = at->links[0].value;
+}
+
 /* Determine what each layer reads and makes. */
 static void plan_layers(struct stage_plan *plan)
 {
@@ -208,7 +225,7 @@ static void plan_layers(struct stage_plan *plan)
 		const struct model_layer *layer = &p->model->layers[p->first_layer + i];
 
 		at->layer = layer;
-		at->kept = at->logits = at->scores = at->partial = STAGE_NONE;
+		at->kept = at->logits = at->scores = at->partial = at->plus = STAGE_NONE;
 		at->passes = at->passes || layer->ops->pass_through;
 		at->skip_activation = layer->position == final;
 		at->tapped = plan_taps_of(plan, layer) != 0;
@@ -230,6 +247,7 @@ static void plan_layers(struct stage_plan *plan)
 		}
 		at->output = plan_value(plan, layer->position);
 		plan_fuse(plan, at);
+		plan_fuse_sum(plan, at);
 	}
 }
 
@@ -392,7 +410,9 @@ static void plan_output_buffer(struct stage_plan *plan, struct stage_layer *at, 
 	int last = max(output->last, index);
 	struct stage_buffer *buffer;
 
-	if (plan_in_place(plan, at, index))
+	if (at->plus != STAGE_NONE)
+		output->buffer = plan->values[at[-1].output].buffer;
+	else if (plan_in_place(plan, at, index))
 		output->buffer = plan->values[at->links[0].value].buffer;
 	else
 		output->buffer = plan_buffer(plan, STAGE_SHARED, plan_floats(plan, output->each),
