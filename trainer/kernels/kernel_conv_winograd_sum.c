@@ -5,8 +5,8 @@
  * values, whose products are summed over all tiles and transformed to 3 x 3 weights. The gradient
  * of a small kernel is summed in parts, as in kernel_conv_sum.c: each slice handles some rows of
  * tiles and the whole kernel. For a large kernel each slice handles one panel of filters and a
- * range of the channels. If any value cannot be transformed, everything is summed directly
- * instead.
+ * range of the channels; the pixels, if they are few, are transformed once for all slices. If any
+ * value cannot be transformed, everything is summed directly instead.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -22,6 +22,7 @@
 #define SUM_CHANNELS 128       /* maximum per slice: their sums stay in the L2 cache */
 #define SUM_TILES    56        /* maximum per block */
 #define SUM_BLOCK    (1 << 17) /* floats of a block's transformed pixels, about */
+#define SUM_SHARED   (1 << 19) /* maximum floats of pixels transformed once for all slices */
 
 struct winograd_sum {
 	const struct kernel_conv *conv;
@@ -37,6 +38,7 @@ struct winograd_sum {
 	int64_t pitch, position, dy_position;  /* of transformed pixels, and of the gradient's */
 	int64_t pixels, gradients, sums, lane; /* floats */
 	float *memory, *parts;
+	float *shared; /* pixels transformed for all slices; NULL: each slice does its own */
 	atomic_bool direct;
 };
 
@@ -78,10 +80,21 @@ static struct winograd_sum winograd_sum(const struct kernel_conv *c)
 	return p;
 }
 
+/* Floats between two of the 36 values of all pixels, transformed once. */
+static int64_t sum_shared_position(const struct winograd_sum *p)
+{
+	return conv__winograd_position(p->tiles.rows * p->tiles.across *
+				       conv__winograd_pitch(p->conv->channels));
+}
+
 int64_t conv__winograd_sum_scratch(const struct kernel_conv *conv, unsigned lanes)
 {
 	struct winograd_sum p = winograd_sum(conv);
 
+	/* Of a large kernel, the shared pixels of any smaller batch. */
+	if (p.kernel > SUM_SMALL)
+		return p.lane * lanes +
+		       min(WINOGRAD_POSITIONS * sum_shared_position(&p), SUM_SHARED);
 	return p.lane * lanes + (p.part_count > 1 ? p.part_count * p.part : 0);
 }
 
@@ -171,8 +184,11 @@ static void sum_range(struct winograd_sum *p, const struct winograd_sum_range *r
 	       (size_t)((range->panel_end - range->panel) * CONV_PANEL_MOST) * sizeof(float));
 	for (int64_t row = range->row; row < range->end; row += p->block) {
 		int64_t rows = min(p->block, range->end - row);
+		const float *pixels = memory;
 
-		for (int64_t i = 0; i < rows; i++)
+		if (p->shared)
+			pixels = p->shared + row * p->tiles.across * p->pitch + range->channel;
+		for (int64_t i = 0; !p->shared && i < rows; i++)
 			if (!conv__winograd_transform(&view, row + i,
 						      memory + i * p->tiles.across * p->pitch,
 						      p->position))
@@ -186,7 +202,7 @@ static void sum_range(struct winograd_sum *p, const struct winograd_sum_range *r
 				atomic_store_explicit(&p->direct, true, memory_order_relaxed);
 			if (atomic_load_explicit(&p->direct, memory_order_relaxed))
 				return;
-			sum_multiply(p, range, memory, gradients, rows * p->tiles.across,
+			sum_multiply(p, range, pixels, gradients, rows * p->tiles.across,
 				     columns > p->body->lanes, row > range->row,
 				     sums + at * p->sums);
 		}
@@ -243,6 +259,29 @@ static void sum_kernel_slice(void *context, unsigned slice, unsigned lane)
 	sum_range(p, &range, p->memory + lane * p->lane);
 }
 
+static void sum_shared_slice(void *context, unsigned row)
+{
+	struct winograd_sum *p = context;
+
+	if (!conv__winograd_transform(&p->view, row, p->shared + row * p->tiles.across * p->pitch,
+				      p->position))
+		atomic_store_explicit(&p->direct, true, memory_order_relaxed);
+}
+
+/* Transform the pixels of all tiles, if they are few. */
+static void sum_share(struct winograd_sum *p, struct pool *pool, float *memory)
+{
+	int64_t position = sum_shared_position(p);
+
+	if (WINOGRAD_POSITIONS * position > SUM_SHARED)
+		return;
+	p->shared = memory;
+	p->position = position;
+	p->pitch = conv__winograd_pitch(p->conv->channels);
+	pool_share(pool, kernel_work_floats(2 * WINOGRAD_POSITIONS * position), sum_shared_slice, p,
+		   (unsigned)p->tiles.rows);
+}
+
 bool conv__winograd_sum(const struct kernel_conv *c, const struct kernel_room *room, const float *x,
 			float *dy, const struct kernel_conv_relu *relu, float *dkernel,
 			float *dbias)
@@ -269,6 +308,7 @@ bool conv__winograd_sum(const struct kernel_conv *c, const struct kernel_room *r
 				(size_t)(c->batch * c->out_height * c->out_width * c->filters));
 			p.relu.y = NULL;
 		}
+		sum_share(&p, room->pool, p.parts);
 		pool_share_lanes(room->pool, work, sum_kernel_slice, &p,
 				 (unsigned)(p.panels * p.channel_slices));
 	}
