@@ -13,6 +13,7 @@
 #define GATHER_TILES  24        /* minimum tiles of a slice, to amortize copying the weights */
 #define GATHER_LEAST  8         /* target minimum of slices; below that, panels are split too */
 #define GATHER_SHARED 4         /* minimum panel slices that share one copy of the pixels */
+#define GATHER_FETCH  (1 << 11) /* minimum floats of a panel: time enough to fetch outputs */
 #define GATHER_BAND   (1 << 18) /* floats of a slice's copied pixels, approximately */
 
 struct gather_plan {
@@ -117,6 +118,7 @@ static struct conv_tile gather_tile(const struct gather_plan *p, const struct co
 		.b_step = p->body->panel,
 		.c_pixel = g->out_pixel,
 		.columns = (int)columns,
+		.fetch = p->panel >= GATHER_FETCH,
 		.relu = g->finish.relu,
 		.most = g->finish.most,
 		.add = g->add,

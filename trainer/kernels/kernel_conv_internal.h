@@ -26,6 +26,7 @@ struct conv_tile {
 	float *c0, *c1;
 	int64_t c_pixel;
 	int columns;       /* of the panel; the rest is not stored */
+	bool fetch;        /* C is far: fetch it during the sums, for which its stores would wait */
 	bool add;          /* continue the sums from the values in C */
 	const float *bias; /* a whole panel; NULL: none */
 	bool relu;

@@ -110,6 +110,16 @@ INLINE void tile_start(VEC acc[ROWS][2], const struct tile_out *out, bool add, c
 	}
 }
 
+INLINE void tile_fetch(const struct tile_out *out, const int rows, const int vectors)
+{
+#pragma GCC unroll 14
+	for (int i = 0; i < rows; i++) {
+		__builtin_prefetch(tile_row(out, i, rows), 1);
+		if (vectors > 1)
+			__builtin_prefetch(tile_row(out, i, rows) + LANES, 1);
+	}
+}
+
 INLINE void tile_store(VEC acc[ROWS][2], const struct tile_out *out, const int rows,
 		       const int vectors)
 {
@@ -168,6 +178,8 @@ INLINE void tile_run(const struct conv_tile *t, const int rows, const int vector
 	const float *b = t->b;
 	VEC acc[ROWS][2];
 
+	if (t->fetch)
+		tile_fetch(&out, rows, vectors);
 	tile_start(acc, &out, t->add, rows, vectors);
 	for (int64_t y = 0; y < t->runs_y; y++) {
 		for (int64_t x = 0; x < t->runs_x; x++) {
