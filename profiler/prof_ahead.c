@@ -59,6 +59,7 @@ struct prof_ahead {
 	/* the caller's */
 	struct block *block;          /* that it reads; NULL: none yet */
 	size_t row;                   /* in it, from 1 */
+	const struct value *values;   /* of the row */
 	char (*numbers)[NUMBER_SIZE]; /* texts of the row's integers, by column */
 };
 
@@ -249,7 +250,7 @@ enum status prof_ahead_next(struct prof_ahead *ahead, bool *row, struct err *err
 	}
 	*row = ahead->row < ahead->block->rows;
 	if (*row)
-		ahead->row++;
+		ahead->values = ahead->block->values + ahead->row++ * ahead->columns;
 	else if (ahead->block->failure.status != ST_OK)
 		return err_set(err, ahead->block->failure.status, "%s", ahead->block->failure.text);
 	return ST_OK;
@@ -257,7 +258,7 @@ enum status prof_ahead_next(struct prof_ahead *ahead, bool *row, struct err *err
 
 static const struct value *value_at(const struct prof_ahead *ahead, int column)
 {
-	return &ahead->block->values[(ahead->row - 1) * ahead->columns + (size_t)column];
+	return &ahead->values[column];
 }
 
 static bool is_other(const struct value *value)

@@ -372,18 +372,19 @@ static bool is_full(const struct prof_lane *lane)
 	       lane->levels.count >= PROF_LANE_ROWS || lane->counters.count >= PROF_LANE_ROWS;
 }
 
-/* Decode one event, and return its number of slots. An event of several slots is copied to a
- * contiguous array first, because it may wrap around the ring's end. */
+/* Decode one event, and return its number of slots. One that goes on at the ring's start is copied
+ * to a contiguous array first. */
 static uint64_t decode(struct prof_writer *writer, struct prof_lane *lane)
 {
-	const struct ips_slot *slot = &lane->ring.slots[lane->tail & lane->ring.mask];
+	const uint64_t at = lane->tail & lane->ring.mask;
+	const struct ips_slot *slot = &lane->ring.slots[at];
 	const uint64_t slots = slot_count(slot);
 	struct ips_slot joined[1 + PROF_ROW_SLOTS];
 	unsigned event = slot->kind & 0xff;
 
-	if (slots > 1) {
+	if (at + slots > lane->ring.mask + 1) {
 		for (uint64_t i = 0; i < slots; i++)
-			joined[i] = lane->ring.slots[(lane->tail + i) & lane->ring.mask];
+			joined[i] = lane->ring.slots[(at + i) & lane->ring.mask];
 		slot = joined;
 	}
 	writer->events += event_ops[event].counts;

@@ -126,18 +126,15 @@ static void publish(struct ips_track *track, uint64_t slots)
 	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
 }
 
-/* Copy @size bytes into the slots after the first one of the event. */
+/* Copy @size bytes into the slots after the event's first one, and on from the ring's start. */
 static void put_bytes(struct ips_track *track, const void *bytes, size_t size)
 {
-	const char *from = bytes;
+	struct ips_slot *to = slot_after(track, 1);
+	const size_t before =
+		min(size, (size_t)(track->slots + track->mask + 1 - to) * sizeof(*to));
 
-	for (uint64_t i = 1; size > 0; i++) {
-		size_t piece = min(size, sizeof(struct ips_slot));
-
-		memcpy(slot_after(track, i), from, piece);
-		from += piece;
-		size -= piece;
-	}
+	memcpy(to, bytes, before);
+	memcpy(track->slots, (const char *)bytes + before, size - before);
 }
 
 /* Return whether there is room for pending keys and @slots more; if so, write the keys. */
