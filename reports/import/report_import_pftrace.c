@@ -280,28 +280,37 @@ static void read_packet(struct pftrace *pf, struct import_wire packet, bool comp
 
 	parts.has = 0;
 	while (import_wire_next(&walk, &field)) {
-		if (field.number < ARRAY_LEN(packet_fields)) {
+		switch (field.number) {
+		case PACKET_TIMESTAMP:
+			time = import_wire_int(&field);
+			has_time = true;
+			break;
+		case PACKET_CLOCK:
+			clock = field.value;
+			has_clock = true;
+			break;
+		case PACKET_SEQUENCE:
+			id = field.value;
+			break;
+		case PACKET_FLAGS:
+			flags |= field.value;
+			break;
+		case PACKET_CLEARED:
+			flags |= field.value != 0;
+			break;
+		case PACKET_DROPPED:
+			dropped = field.value != 0;
+			break;
+		default:
+			if (field.number >= ARRAY_LEN(packet_fields))
+				break;
 			if (packet_fields[field.number].what)
 				what = packet_fields[field.number].what;
 			if (pftrace_is_bytes(&field)) {
 				parts.at[packet_fields[field.number].part] = field.bytes;
 				parts.has |= 1u << packet_fields[field.number].part;
 			}
-		}
-		if (field.number == PACKET_TIMESTAMP) {
-			time = import_wire_int(&field);
-			has_time = true;
-		} else if (field.number == PACKET_CLOCK) {
-			clock = field.value;
-			has_clock = true;
-		} else if (field.number == PACKET_SEQUENCE) {
-			id = field.value;
-		} else if (field.number == PACKET_FLAGS) {
-			flags |= field.value;
-		} else if (field.number == PACKET_CLEARED) {
-			flags |= field.value != 0;
-		} else if (field.number == PACKET_DROPPED) {
-			dropped = field.value != 0;
+			break;
 		}
 	}
 	if (walk.broken) {

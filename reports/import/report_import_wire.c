@@ -22,8 +22,7 @@ static uint64_t join_bytes(uint64_t bytes)
 
 /* The highest bit of a byte says that another byte follows. Eight bytes are read at once where
  * there are as many: that takes half of the steps of a loop over the bytes of a time. */
-const unsigned char *report__import_wire_varint(const unsigned char *at, const unsigned char *end,
-						uint64_t *out)
+struct import_varint report__import_wire_varint(const unsigned char *at, const unsigned char *end)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -34,10 +33,9 @@ const unsigned char *report__import_wire_varint(const unsigned char *at, const u
 		memcpy(&bytes, at, sizeof(bytes));
 		bytes = le64toh(bytes);
 		ends = ~bytes & 0x8080808080808080;
-		if (ends != 0) {
-			*out = join_bytes(bytes & (ends ^ (ends - 1)));
-			return at + __builtin_ctzll(ends) / 8 + 1;
-		}
+		if (ends != 0)
+			return (struct import_varint){join_bytes(bytes & (ends ^ (ends - 1))),
+						      at + __builtin_ctzll(ends) / 8 + 1};
 		value = join_bytes(bytes);
 		shift = 56;
 		at += 8;
@@ -46,22 +44,22 @@ const unsigned char *report__import_wire_varint(const unsigned char *at, const u
 		const uint64_t byte = *at++;
 
 		value |= (byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			*out = value;
-			return at;
-		}
+		if (byte < 0x80)
+			return (struct import_varint){value, at};
 	}
-	return NULL;
+	return (struct import_varint){0, NULL};
 }
 
 /* The same, going on behind it. */
 static bool read_varint(const unsigned char **at, const unsigned char *end, uint64_t *out)
 {
-	const unsigned char *behind = report__import_wire_varint(*at, end, out);
+	const struct import_varint read = report__import_wire_varint(*at, end);
 
-	if (behind)
-		*at = behind;
-	return behind != NULL;
+	if (read.behind) {
+		*at = read.behind;
+		*out = read.value;
+	}
+	return read.behind != NULL;
 }
 
 bool report__import_wire_field(struct import_wire *wire, struct import_wire_field *out)

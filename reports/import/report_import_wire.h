@@ -39,9 +39,15 @@ struct import_wire_field {
 	struct import_wire bytes; /* of bytes; `at` NULL: too large, skipped */
 };
 
-/* Read a varint of at most 10 bytes; return what is behind it, NULL: there is none before @end. */
-const unsigned char *report__import_wire_varint(const unsigned char *at, const unsigned char *end,
-						uint64_t *out);
+/* A number, and what is behind it; NULL: there is none. Two words, which a function returns in
+ * registers. */
+struct import_varint {
+	uint64_t value;
+	const unsigned char *behind;
+};
+
+/* Read a varint of at most 10 bytes, all before @end. */
+struct import_varint report__import_wire_varint(const unsigned char *at, const unsigned char *end);
 /* import_wire_next() of every kind of field. */
 bool report__import_wire_field(struct import_wire *wire, struct import_wire_field *out);
 
@@ -71,23 +77,23 @@ IMPORT_WIRE_INLINE bool import_wire_next(struct import_wire *wire, struct import
 		return false;
 	if (end - at >= 2 && at[0] >= 8 && at[0] < 0x80 &&
 	    ((at[0] & 7) == IMPORT_WIRE_VARINT || (at[0] & 7) == IMPORT_WIRE_BYTES)) {
-		const enum import_wire_type type = (enum import_wire_type)(at[0] & 7);
-		const unsigned char *behind = at + 2;
-		uint64_t value = at[1];
+		const struct import_varint read = at[1] < 0x80
+							  ? (struct import_varint){at[1], at + 2}
+							  : report__import_wire_varint(at + 1, end);
 
-		if (value >= 0x80)
-			behind = report__import_wire_varint(at + 1, end, &value);
-		if (behind && (type == IMPORT_WIRE_VARINT || value <= (uint64_t)(end - behind))) {
-			out->number = at[0] >> 3;
-			out->type = type;
-			out->value = type == IMPORT_WIRE_VARINT ? value : 0;
-			out->bytes = (struct import_wire){NULL, NULL, false};
-			if (type == IMPORT_WIRE_BYTES) {
-				out->bytes.at = behind;
-				behind += value;
-				out->bytes.end = behind;
-			}
-			wire->at = behind;
+		if (read.behind && (at[0] & 7) == IMPORT_WIRE_VARINT) {
+			*out = (struct import_wire_field){.number = at[0] >> 3,
+							  .type = IMPORT_WIRE_VARINT,
+							  .value = read.value};
+			wire->at = read.behind;
+			return true;
+		}
+		if (read.behind && read.value <= (uint64_t)(end - read.behind)) {
+			wire->at = read.behind + read.value;
+			*out = (struct import_wire_field){
+				.number = at[0] >> 3,
+				.type = IMPORT_WIRE_BYTES,
+				.bytes = {read.behind, read.behind + read.value, false}};
 			return true;
 		}
 	}
