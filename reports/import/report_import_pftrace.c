@@ -162,7 +162,7 @@ static void read_compressed(struct pftrace *pf, struct import_wire bytes, bool z
 					 1);
 		return;
 	}
-	trace = (struct import_wire){pf->inflated, pf->inflated + size, false};
+	trace = (struct import_wire){pf->inflated, pf->inflated + size};
 	while (!err_stuck(pf->err) && import_wire_next(&trace, &field))
 		if (field.number == 1 && pftrace_is_bytes(&field))
 			read_packet(pf, field.bytes, true);
@@ -313,7 +313,7 @@ static void read_packet(struct pftrace *pf, struct import_wire packet, bool comp
 			break;
 		}
 	}
-	if (walk.broken) {
+	if (import_wire_broken(&walk)) {
 		pf->import->counts->events++;
 		report__import_left_what(pf->import, "packets that are malformed", 1);
 		return;
@@ -422,7 +422,7 @@ static enum status read_pftrace(struct import *import, struct err *err)
 /* Packets one after another, as far as the head has them, whose first fields are those of one. */
 static bool is_pftrace(const unsigned char *head, size_t size)
 {
-	struct import_wire wire = {head, head + size, false};
+	struct import_wire wire = {head, head + size};
 	struct import_wire_field packet, field;
 
 	if (size < 2 || head[0] != 0x0a || head[1] == 0)
@@ -431,7 +431,7 @@ static bool is_pftrace(const unsigned char *head, size_t size)
 		/* longer than the head: its beginning must be fields */
 		for (wire.at = head + 1; wire.at < wire.end && (*wire.at & 0x80) != 0;)
 			wire.at++;
-		packet.bytes = (struct import_wire){wire.at + 1, head + size, false};
+		packet.bytes = (struct import_wire){wire.at + 1, head + size};
 		if (packet.bytes.at >= packet.bytes.end || size < IMPORT_HEAD)
 			return false;
 		return import_wire_next(&packet.bytes, &field) ||
@@ -439,7 +439,7 @@ static bool is_pftrace(const unsigned char *head, size_t size)
 	}
 	while (import_wire_next(&packet.bytes, &field))
 		continue;
-	return !packet.bytes.broken;
+	return !import_wire_broken(&packet.bytes);
 }
 
 const struct import_format report__import_pftrace = {"perfetto", is_pftrace, read_pftrace};

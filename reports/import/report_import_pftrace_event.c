@@ -299,7 +299,7 @@ static const char *argument_name(struct pftrace *pf, const struct sequence *sequ
 		else if (values++ == 0)
 			*value = field;
 	}
-	if (values != 1 || annotation.broken)
+	if (values != 1 || import_wire_broken(&annotation))
 		value->number = 0;
 	return name;
 }

@@ -69,7 +69,7 @@ void report__pftrace_gpu_counters(struct pftrace *pf, struct sequence *sequence,
 {
 	struct import_wire_field field;
 	struct interned gpu = {.kind = INTERNED_GPU_COUNTERS, .text = "", .number = IPS_NULL};
-	struct import_wire descriptor = {NULL, NULL, false};
+	struct import_wire descriptor = {NULL, NULL};
 
 	while (import_wire_next(&interned, &field)) {
 		if (field.number == 1)

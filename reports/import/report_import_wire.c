@@ -64,32 +64,32 @@ static bool read_varint(const unsigned char **at, const unsigned char *end, uint
 
 bool report__import_wire_field(struct import_wire *wire, struct import_wire_field *out)
 {
+	const unsigned char *const end = wire->end;
 	uint64_t key, length;
 
-	if (wire->at == wire->end || wire->broken)
+	if (wire->at == end || !end)
 		return false;
-	wire->broken = true; /* until the field is read */
-	if (!read_varint(&wire->at, wire->end, &key) || key >> 3 == 0 || key >> 32 != 0)
+	wire->end = NULL; /* until the field is read */
+	if (!read_varint(&wire->at, end, &key) || key >> 3 == 0 || key >> 32 != 0)
 		return false;
 	*out = (struct import_wire_field){.number = (uint32_t)(key >> 3),
 					  .type = (enum import_wire_type)(key & 7)};
 	switch (out->type) {
 	case IMPORT_WIRE_VARINT:
-		if (!read_varint(&wire->at, wire->end, &out->value))
+		if (!read_varint(&wire->at, end, &out->value))
 			return false;
 		break;
 	case IMPORT_WIRE_FIXED64:
 	case IMPORT_WIRE_FIXED32:
 		length = out->type == IMPORT_WIRE_FIXED64 ? 8 : 4;
-		if ((uint64_t)(wire->end - wire->at) < length)
+		if ((uint64_t)(end - wire->at) < length)
 			return false;
 		memcpy(&out->value, wire->at, length);
 		out->value = le64toh(out->value);
 		wire->at += length;
 		break;
 	case IMPORT_WIRE_BYTES:
-		if (!read_varint(&wire->at, wire->end, &length) ||
-		    length > (uint64_t)(wire->end - wire->at))
+		if (!read_varint(&wire->at, end, &length) || length > (uint64_t)(end - wire->at))
 			return false;
 		out->bytes.at = wire->at;
 		out->bytes.end = wire->at + length;
@@ -98,7 +98,7 @@ bool report__import_wire_field(struct import_wire *wire, struct import_wire_fiel
 	default: /* groups, which none of these formats has */
 		return false;
 	}
-	wire->broken = false;
+	wire->end = end;
 	return true;
 }
 
@@ -180,8 +180,7 @@ enum status report__import_stream_next(struct import_stream *stream, bool *more,
 	if (status != ST_OK)
 		return status;
 	stream->begun = stream->offset + stream->at;
-	wire = (struct import_wire){stream->window + stream->at, stream->window + stream->used,
-				    false};
+	wire = (struct import_wire){stream->window + stream->at, stream->window + stream->used};
 	if (wire.at == wire.end)
 		return ST_OK;
 	/* Nearly always the window has the whole field. */

@@ -3,7 +3,8 @@
  * read one after another through a window that slides over the file; a field is then walked in
  * memory. Nothing is copied and nothing is allocated but the window.
  *
- * Malformed bytes never read beyond their message: a walk ends with `broken`, a stream with `why`.
+ * Malformed bytes never read beyond their message: a walk ends as import_wire_broken() says, a
+ * stream with `why`.
  *
  * Threading: one thread. Bytes of a field are valid until the next one of its stream.
  */
@@ -25,11 +26,17 @@ enum import_wire_type {
 	IMPORT_WIRE_FIXED32 = 5
 };
 
-/* A message in memory, from the next field on. */
+/* A message in memory, from the next field on. Where that is malformed, a walk leaves `end` NULL.
+ * Two words, which a function is given in registers: in memory they are written one by one and
+ * copied together, for which a processor waits. */
 struct import_wire {
 	const unsigned char *at, *end;
-	bool broken;
 };
+
+static inline bool import_wire_broken(const struct import_wire *wire)
+{
+	return wire->at && !wire->end;
+}
 
 struct import_wire_field {
 	uint32_t number; /* from 1 */
@@ -65,7 +72,7 @@ IMPORT_WIRE_INLINE bool import_wire_any(struct import_wire *wire, struct import_
 	return more;
 }
 
-/* Read the next field of a message; false: there is none, or (`broken`) it is malformed. Most
+/* Read the next field of a message; false: there is none, or it is malformed. Most
  * fields are varints and bytes with numbers below 16: those are read here. This is inlined, and
  * takes no address of @wire or @out, so that a walk has both in registers. In memory their members
  * would be written one by one and copied together, for which a processor waits each time. */
@@ -73,7 +80,7 @@ IMPORT_WIRE_INLINE bool import_wire_next(struct import_wire *wire, struct import
 {
 	const unsigned char *at = wire->at, *const end = wire->end;
 
-	if (at == end || wire->broken)
+	if (at == end || !end)
 		return false;
 	if (end - at >= 2 && at[0] >= 8 && at[0] < 0x80 &&
 	    ((at[0] & 7) == IMPORT_WIRE_VARINT || (at[0] & 7) == IMPORT_WIRE_BYTES)) {
@@ -93,7 +100,7 @@ IMPORT_WIRE_INLINE bool import_wire_next(struct import_wire *wire, struct import
 			*out = (struct import_wire_field){
 				.number = at[0] >> 3,
 				.type = IMPORT_WIRE_BYTES,
-				.bytes = {read.behind, read.behind + read.value, false}};
+				.bytes = {read.behind, read.behind + read.value}};
 			return true;
 		}
 	}

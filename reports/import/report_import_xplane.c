@@ -85,12 +85,12 @@ static void pass(struct xplane *x, const unsigned char *at)
 /* Whether @wire was walked to its end; if not, the file is broken there. */
 static bool ends_well(struct xplane *x, const struct import_wire *wire)
 {
-	if (wire->broken && !x->broken) {
+	if (import_wire_broken(wire) && !x->broken) {
 		x->broken = true;
 		report__import_broken(x->import, (uint64_t)(wire->at - x->bytes),
 				      "a message that is malformed");
 	}
-	return !wire->broken;
+	return !import_wire_broken(wire);
 }
 
 /* A copy in x->text, cut where it is too long. */
@@ -258,17 +258,15 @@ static void read_stat(struct xplane *x, struct import_wire stat, struct event_fa
 }
 
 /* The statistics of a message in its fields @number. */
-static void read_stats(struct xplane *x, const struct import_wire *message, uint32_t number,
+static void read_stats(struct xplane *x, struct import_wire message, uint32_t number,
 		       struct event_facts *facts)
 {
-	/* Member by member: a copy in one piece would wait for those that were just written. */
-	struct import_wire walk = {message->at, message->end, message->broken};
 	struct import_wire_field field;
 
-	while (!err_stuck(x->err) && import_wire_next(&walk, &field))
+	while (!err_stuck(x->err) && import_wire_next(&message, &field))
 		if (field.number == number && field.type == IMPORT_WIRE_BYTES)
 			read_stat(x, field.bytes, facts);
-	ends_well(x, &walk);
+	ends_well(x, &message);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -365,8 +363,8 @@ static void read_line_event(struct xplane *x, const struct line *line, struct im
 	metadata = find_metadata(&x->events, id);
 	site = site_of(x, id, metadata);
 	if (metadata && metadata->has_stats)
-		read_stats(x, &metadata->message, 5, &facts);
-	read_stats(x, &event, 4, &facts);
+		read_stats(x, metadata->message, 5, &facts);
+	read_stats(x, event, 4, &facts);
 	if (err_stuck(x->err))
 		return;
 	start_ns = start_ps / 1000;
@@ -498,7 +496,7 @@ static void read_plane(struct xplane *x, struct import_wire message)
 	}
 	ends_well(x, &walk);
 	/* Of a broken plane what comes before the break is read. */
-	message.end = walk.broken ? walk.at : message.end;
+	message.end = import_wire_broken(&walk) ? walk.at : message.end;
 	x->broken = false;
 	while (!err_stuck(x->err) && !x->broken && import_wire_next(&message, &field)) {
 		if (field.type != IMPORT_WIRE_BYTES)
@@ -529,7 +527,7 @@ static enum status read_xplane(struct import *import, struct err *err)
 	if (!err_stuck(err))
 		report__import_arg_name(import, "step", &x.step_name, err);
 	if (x.bytes)
-		space = (struct import_wire){x.bytes, x.bytes + x.size, false};
+		space = (struct import_wire){x.bytes, x.bytes + x.size};
 	while (!err_stuck(err) && !x.broken && import_wire_next(&space, &field)) {
 		if (field.number == 1 && field.type == IMPORT_WIRE_BYTES)
 			read_plane(&x, field.bytes);
@@ -557,7 +555,7 @@ static enum status read_xplane(struct import *import, struct err *err)
 /* The first plane: an id or none, and a name of letters, "/host:CPU", "Task Environment". */
 static bool is_xplane(const unsigned char *head, size_t size)
 {
-	struct import_wire wire = {head, head + size, false};
+	struct import_wire wire = {head, head + size};
 	uint64_t length = 0;
 	unsigned shift = 0;
 	bool named = false;
