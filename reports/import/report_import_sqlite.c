@@ -156,44 +156,87 @@ struct prof_query *report__sqlite_rows_beside(struct import_sqlite *in, const ch
 	return rows_ahead(in, in->ahead[1], sql);
 }
 
+/* Select @columns of @table, NULL for those that it has not, and the row's number. */
+static void add_select(struct import_sqlite *in, struct str *sql, const char *table,
+		       const char *const *columns, size_t count)
+{
+	str_add(sql, "SELECT ");
+	for (size_t i = 0; i < count; i++)
+		str_addf(sql, has_column(in, table, columns[i]) ? "\"%s\", " : "NULL, ",
+			 columns[i]);
+	str_addf(sql, "rowid FROM main.\"%s\"", table);
+}
+
+/* Open the query @sql by @db, and free its text. */
+static struct prof_query *take_rows(struct import_sqlite *in, struct prof_db *db, struct str *sql)
+{
+	struct prof_query *query;
+
+	if (sql->failed)
+		err_nomem(in->err);
+	query = rows_ahead(in, db, str_peek(sql));
+	str_free(sql);
+	return query;
+}
+
 struct prof_query *report__sqlite_select(struct import_sqlite *in, const char *table,
 					 const char *const *columns, size_t count)
 {
-	struct prof_query *query;
 	struct str sql = {0};
 
 	if (err_stuck(in->err) || !report__sqlite_has(in, table))
 		return NULL;
-	str_add(&sql, "SELECT");
-	for (size_t i = 0; i < count; i++)
-		str_addf(&sql, has_column(in, table, columns[i]) ? "%s \"%s\"" : "%s NULL",
-			 i == 0 ? "" : ",", columns[i]);
-	str_addf(&sql, " FROM main.\"%s\" ORDER BY rowid", table);
-	if (sql.failed)
-		err_nomem(in->err);
-	query = report__sqlite_rows(in, str_peek(&sql));
-	str_free(&sql);
-	return query;
+	add_select(in, &sql, table, columns, count);
+	str_add(&sql, " ORDER BY rowid");
+	return take_rows(in, in->ahead[0], &sql);
+}
+
+static void count_row(struct import_sqlite *in)
+{
+	if (++in->rows % TELL_ROWS == 0)
+		report__import_progress_read(in->import, 0, 0, in->err);
+	in->import->counts->events++;
 }
 
 bool report__sqlite_next(struct import_sqlite *in, struct prof_query *query)
 {
-	if (++in->rows % TELL_ROWS == 0)
-		report__import_progress_read(in->import, 0, 0, in->err);
 	if (!prof_query_next(query, &in->err->status, in->err))
 		return false;
-	in->import->counts->events++;
+	count_row(in);
 	return true;
 }
 
+/* SQLite takes longer to read a row than what becomes of it takes, so two threads do it: of every
+ * 2,048 numbers of rows one reads the lower half, and one the upper. */
 void report__sqlite_each(struct import_sqlite *in, const char *table, const char *const *columns,
 			 size_t count, sqlite_row_fn row, void *user)
 {
-	struct prof_query *query = report__sqlite_select(in, table, columns, count);
+	struct prof_query *halves[2] = {NULL, NULL};
+	bool more[2] = {false, false};
 
-	while (query && report__sqlite_next(in, query))
-		row(in, query, user);
-	prof_query_close(query);
+	if (err_stuck(in->err) || !report__sqlite_has(in, table))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
+		struct str sql = {0};
+
+		add_select(in, &sql, table, columns, count);
+		str_addf(&sql, " WHERE (rowid >> 10 & 1) IS %s ORDER BY rowid",
+			 i == 0 ? "0" : "NOT 0");
+		halves[i] = take_rows(in, in->ahead[i], &sql);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(halves); i++)
+		more[i] = halves[i] && prof_query_next(halves[i], &in->err->status, in->err);
+	while (!err_stuck(in->err) && (more[0] || more[1])) {
+		const bool upper =
+			!more[0] || (more[1] && prof_column_int(halves[1], (int)count) <
+							prof_column_int(halves[0], (int)count));
+
+		count_row(in);
+		row(in, halves[upper], user);
+		more[upper] = prof_query_next(halves[upper], &in->err->status, in->err);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(halves); i++)
+		prof_query_close(halves[i]);
 }
 
 /* ---- what is known --------------------------------------------------------------------------- */
