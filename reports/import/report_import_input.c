@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,8 +16,10 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "reports/report_output.h"
 
 #define PACKED_BUFFER ((size_t)128 << 10)
+#define AGAIN_MS      100
 #define GZIP_FORMAT   (15 + 16) /* zlib's windowBits for a gzip header */
 
 /* A way to compress. Members (gzip) or frames (Zstandard) may follow one another, as in
@@ -134,11 +137,28 @@ static const struct packing packings[] = {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Wait for bytes, or for the end; a pipe may wait for ever. A signal that arrives before poll()
+ * does not end it, so it is called again and again. */
+static enum status wait_readable(const struct import_input *input, struct err *err)
+{
+	struct pollfd readable = {.fd = input->fd, .events = POLLIN};
+	int ready;
+
+	do {
+		if (report_interrupted())
+			return err_set(err, ST_INTERRUPTED, "interrupted");
+		ready = poll(&readable, 1, AGAIN_MS);
+	} while (ready == 0 || (ready < 0 && errno == EINTR));
+	return ST_OK;
+}
+
 static enum status read_plain(struct import_input *input, void *to, size_t size, size_t *got,
 			      struct err *err)
 {
 	ssize_t bytes;
 
+	if (wait_readable(input, err) != ST_OK)
+		return ST_INTERRUPTED;
 	do
 		bytes = read(input->fd, to, size);
 	while (bytes < 0 && errno == EINTR);
@@ -246,7 +266,10 @@ enum status report__import_input_open(struct import_input *input, const char *pa
 		input->name = "standard input";
 		input->fd = dup(STDIN_FILENO);
 	} else {
-		input->fd = open(path, O_RDONLY | O_CLOEXEC);
+		/* A named pipe without a writer is opened at once; it is waited for when read. */
+		input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (input->fd >= 0)
+			fcntl(input->fd, F_SETFL, 0);
 	}
 	if (input->fd < 0)
 		return err_set(err, errno == ENOENT ? ST_NOTFOUND : ST_IO, "%s: cannot open: %s",

@@ -322,15 +322,29 @@ mkfifo pipe
 	while printf '{"ph":"X","ts":1,"dur":2,"name":"a"},'; do :; done
 ) >pipe 2>/dev/null &
 "$bin/ipu-report" import - -o never.db <pipe >out 2>err &
-import=$!
-# Not before it is the program, and catches the signal: the second bit of its mask.
-until [ "$(cat "/proc/$import/comm")" = ipu-report ] && grep -q '^SigCgt:.*[2367abef]$' "/proc/$import/status"; do sleep 0.01; done
-kill -INT $import
-code=0
-wait $import || code=$?
-[ $code -eq 1 ] || fail "interrupted: exit code $code: $(cat err)"
-grep -q 'interrupted: nothing was written to never.db' err || fail "said: $(cat err)"
-[ -z "$(ls -A | grep -E 'never|[.]tmp|sort\.')" ] || fail "left: $(ls -A)"
+interrupted() {
+	local code=0
+	# Not before it is the program, and catches the signal: the second bit of its mask.
+	until [ "$(cat "/proc/$1/comm")" = ipu-report ] && grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status"; do sleep 0.01; done
+	kill -INT "$1"
+	wait "$1" || code=$?
+	[ $code -eq 1 ] || fail "interrupted: exit code $code: $(cat err)"
+	grep -q 'interrupted: nothing was written to never.db' err || fail "said: $(cat err)"
+	[ -z "$(ls -A | grep -E 'never|[.]tmp|sort\.')" ] || fail "left: $(ls -A)"
+}
+interrupted $!
+# From pipes that nobody writes to: one that has begun, and one that has no writer.
+mkfifo silent
+{
+	printf '['
+	exec sleep 100
+} >pipe &
+writer=$!
+"$bin/ipu-report" import - -o never.db <pipe >out 2>err &
+interrupted $!
+"$bin/ipu-report" import silent -o never.db >out 2>err &
+interrupted $!
+kill $writer
 
 # ---- folded stacks -------------------------------------------------------------------------------
 # A span for each frame that adjacent lines share, as long as what is counted in it; exported again, the stacks are the same.
