@@ -342,9 +342,9 @@ bool conv__winograd_applies(const struct conv_view *view, int64_t filters, int64
 int64_t conv__winograd_pitch(int64_t channels);
 /* Whether values of this magnitude may be transformed: all sums of them stay finite. */
 bool conv__winograd_in_range(uint32_t abs_max);
-/* Transform row @row of @view's tiles into @v, @v_position floats between two of the 36 values.
- * Return false if the values must be summed directly instead. */
-bool conv__winograd_transform(const struct conv_view *view, int64_t row, float *v,
+/* Transform row @row of @view's tiles into @v, @pitch floats from tile to tile and @v_position
+ * between two of the 36 values. Return false if the values must be summed directly instead. */
+bool conv__winograd_transform(const struct conv_view *view, int64_t row, float *v, int64_t pitch,
 			      int64_t v_position);
 
 int64_t conv__winograd_scratch(const struct conv_gather *gather, unsigned lanes); /* floats */

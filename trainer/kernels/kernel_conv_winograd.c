@@ -72,12 +72,12 @@ static void winograd_clip(int64_t from, int64_t size, int *first, int *end)
 	*end = (int)max(*first, min(size - from, WINOGRAD_READ));
 }
 
-bool conv__winograd_transform(const struct conv_view *view, int64_t row, float *v,
+bool conv__winograd_transform(const struct conv_view *view, int64_t row, float *v, int64_t pitch,
 			      int64_t v_position)
 {
 	const struct winograd_tiles tiles = conv__winograd_tiles(view);
 	const struct conv_body *body = conv__body();
-	const int64_t pitch = conv__winograd_pitch(view->depth), line = view->columns * view->pitch;
+	const int64_t line = view->columns * view->pitch;
 	const int64_t y = view->origin_y + row % tiles.down * WINOGRAD_SIDE;
 	struct conv_transform transform = {
 		.row = line,
@@ -191,7 +191,7 @@ static void winograd_transform_row(const struct winograd_plan *p, int64_t first,
 {
 	bool transform = conv__winograd_transform(
 		&p->gather->view, row, pixels + (row - first) * p->tiles.across * p->pitch,
-		p->position);
+		p->pitch, p->position);
 
 	winograd_direct_flags(p, pixels)[row - first] = transform ? 0.0f : 1.0f;
 }

@@ -191,7 +191,7 @@ static void sum_range(struct winograd_sum *p, const struct winograd_sum_range *r
 		for (int64_t i = 0; !p->shared && i < rows; i++)
 			if (!conv__winograd_transform(&view, row + i,
 						      memory + i * p->tiles.across * p->pitch,
-						      p->position))
+						      p->pitch, p->position))
 				atomic_store_explicit(&p->direct, true, memory_order_relaxed);
 		for (int64_t panel = range->panel; panel < range->panel_end; panel++) {
 			int64_t column = panel * p->body->panel, at = panel - range->panel;
@@ -264,7 +264,7 @@ static void sum_shared_slice(void *context, unsigned row)
 	struct winograd_sum *p = context;
 
 	if (!conv__winograd_transform(&p->view, row, p->shared + row * p->tiles.across * p->pitch,
-				      p->position))
+				      p->pitch, p->position))
 		atomic_store_explicit(&p->direct, true, memory_order_relaxed);
 }
 
