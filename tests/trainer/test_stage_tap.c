@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "support/graph_pipe.h"
+#include "support/model_texts.h"
 #include "support/network.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/models/stage_internal.h"
@@ -468,6 +469,44 @@ static void test_inputs_are_shown_where_they_are_left(void **state)
 	math_model_close(&m);
 }
 
+/* A tap of a sum is given both tensors, so no BatchNormalization computes it in its own pass. */
+static void note_two_inputs(void *user, const struct stage_tapped *tapped)
+{
+	*(bool *)user = tapped->inputs[0].values && tapped->inputs[1].values;
+}
+
+static void test_a_tap_of_a_sum_is_given_both_tensors(void **state)
+{
+	static const char text[] =
+		"{\"class_name\": \"Functional\", \"config\": {\"name\": \"f\", \"layers\": ["
+		"{\"class_name\": \"InputLayer\", \"name\": \"x\", \"inbound_nodes\": [], "
+		"\"config\": {\"name\": \"x\", \"batch_input_shape\": [null, 5]}},"
+		"{\"class_name\": \"BatchNormalization\", \"name\": \"n\", "
+		"\"config\": {\"name\": \"n\"}, \"inbound_nodes\": [[[\"x\", 0, 0, {}]]]},"
+		"{\"class_name\": \"Add\", \"name\": \"m\", \"config\": {\"name\": \"m\"}, "
+		"\"inbound_nodes\": [[[\"x\", 0, 0, {}], [\"n\", 0, 0, {}]]]}], "
+		"\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"m\", 0, 0]]}}";
+	struct model *model = support_model(text, NULL);
+	uint8_t mask[] = {0, STAGE_LOOK};
+	struct stage_params p = {.batch = 2, .slots = 1, .taps = mask, .model = model};
+	struct stage *stage;
+	bool both = false;
+	float *weights;
+
+	(void)state;
+	p.layer_count = model->layer_count;
+	assert_int_equal(p.layer_count, ARRAY_LEN(mask));
+	weights = network_floats(model->weights);
+	model_init_weights(model, weights, 3);
+	assert_int_equal(stage_new(&stage, &p, NULL), ST_OK);
+	math_fill(stage_input(stage, 0), 10, 1, -1.0f, 1.0f);
+	stage_forward(stage, 0, 2, 0, weights, note_two_inputs, &both);
+	assert_true(both);
+	stage_free(stage);
+	mem_free(weights);
+	model_free(model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +514,7 @@ int main(void)
 		cmocka_unit_test(test_taps_show_the_layers_of_a_convnet),
 		cmocka_unit_test(test_taps_show_the_layers_of_networks),
 		cmocka_unit_test(test_inputs_are_shown_where_they_are_left),
+		cmocka_unit_test(test_a_tap_of_a_sum_is_given_both_tensors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,14 +198,16 @@ static void plan_fuse(struct stage_plan *plan, struct stage_layer *at)
 }
 
 /* If the layer adds two tensors, of which the layer before it makes one that nobody else sees, that
- * layer's pass computes the sum and the ReLU that follows it. */
+ * layer's pass computes the sum and the ReLU that follows it. Not where the sum is tapped: a tap is
+ * given both tensors, too. */
 static void plan_fuse_sum(const struct stage_plan *plan, struct stage_layer *at)
 {
 	const struct stage_params *p = &plan->params;
 	const struct stage_layer *before = at == plan->layers ? NULL : at - 1;
 
-	if (p->unfused || p->unshared || !before || at->layer->ops->kind != LAYER_KIND_add ||
-	    at->layer->input_count != 2 || before->passes || before->relu || before->tapped ||
+	if (p->unfused || p->unshared || !before || at->tapped ||
+	    at->layer->ops->kind != LAYER_KIND_add || at->layer->input_count != 2 ||
+	    before->passes || before->relu || before->tapped ||
 	    !compute_of(before->layer)->fuses_add || plan->uses[before->layer->position] != 1)
 		return;
 	if (at->links[0].value == before->output)
