@@ -474,7 +474,7 @@ uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, const
 	struct norm_wide w;
 
 	norm_wide_init(&w, norm, NULL, NULL, rows);
-	return norm_apply_variants[flags](&w, x, plus, y);
+	return norm_apply_variants[flags](&w, x, plus ? plus : x, y);
 }
 
 /* What a variant of the gradient computes: a compile-time constant in each variant. */
