@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/pool.h"
+#include "profiler/prof_sql.h"
 
 #define START_PAGES 1024 /* 16 MiB: start copying */
 #define MANY_PAGES  8192 /* 128 MiB: wait until the log can restart */
@@ -60,8 +61,8 @@ struct prof_copier *prof_copier_new(const char *path)
 	copier->restart = MANY_PAGES;
 	sem_init(&copier->wake, 0, 0);
 	sem_init(&copier->done, 0, 0);
-	if (sqlite3_open_v2(path, &copier->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ==
-		    SQLITE_OK &&
+	if (prof_sql_open(&copier->db, path, "mode=rw", SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+			  NULL) == SQLITE_OK &&
 	    sqlite3_exec(copier->db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL) == SQLITE_OK &&
 	    thread_start(&copier->thread, copier_main, copier) == 0)
 		return copier;

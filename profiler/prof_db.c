@@ -128,19 +128,15 @@ static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err 
  * table under a name that we read. SQLite adds those of pragmas when a statement names them. */
 static const char *modules[] = {"json_each", "json_tree", NULL};
 
-/* Open the file with the URI parameters @query. Attaching needs SQLITE_OPEN_URI, too. */
+/* Open the file with the URI parameters @query. */
 static int connect_to(struct prof_db *db, const char *query)
 {
-	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-			  SQLITE_OPEN_URI;
-	char *uri = prof_sql_uri(db->path, query);
+	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	int code;
 
 	db->opened_as = query;
 	sqlite3_close(db->handle);
-	db->handle = NULL;
-	code = uri ? sqlite3_open_v2(uri, &db->handle, flags, NULL) : SQLITE_NOMEM;
-	mem_free(uri);
+	code = prof_sql_open(&db->handle, db->path, query, flags, NULL);
 	if (code != SQLITE_OK)
 		return code;
 	sqlite3_busy_timeout(db->handle, BUSY_MS);

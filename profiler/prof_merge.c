@@ -167,16 +167,12 @@ static void attach(struct merge *m, const char *path, const char *name)
 
 static void create_database(struct merge *m, const char *path)
 {
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-			  SQLITE_OPEN_URI;
-	char *uri;
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	int code;
 
 	if (!prof__merge_ok(m))
 		return;
-	uri = prof_sql_uri(path, "mode=rw");
-	code = uri ? sqlite3_open_v2(uri, &m->db, flags, NULL) : SQLITE_NOMEM;
-	mem_free(uri);
+	code = prof_sql_open(&m->db, path, "mode=rw", flags, NULL);
 	if (code != SQLITE_OK) {
 		fail(m, code);
 		return;

@@ -76,8 +76,8 @@ enum status prof_repair(const char *path, bool *done, struct err *err)
 	if (!complete || !indexed || fs_exists(wal)) {
 		struct err own_err;
 		sqlite3 *own = NULL;
-		int code = sqlite3_open_v2(file, &own,
-					   SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
+		int code = prof_sql_open(&own, file, "mode=rw",
+					 SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
 
 		err = err_start(err, &own_err);
 		status = code == SQLITE_OK ? finish(own, complete, err)

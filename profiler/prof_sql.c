@@ -83,12 +83,15 @@ enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const cha
 	return ST_OK;
 }
 
-char *prof_sql_uri(const char *path, const char *query)
+/* Return "file:PATH?QUERY" with the special characters of URIs escaped; the caller frees it with
+ * mem_free(). NULL if out of memory. */
+static char *make_uri(const char *path, const char *query)
 {
 	struct str uri = {0};
 
-	/* "//" begins the authority of a URI: before an absolute path it is empty. */
-	str_add(&uri, path[0] == '/' ? "file://" : "file:");
+	/* "//" begins the authority of a URI: before an absolute path it is empty. ":memory:" is not a
+	 * file's name in a URI either, "./:memory:" is. */
+	str_add(&uri, path[0] == '/' ? "file://" : "file:./");
 	for (const char *p = path; *p != 0; p++) {
 		if (strchr("%?#", *p))
 			str_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
@@ -103,9 +106,20 @@ char *prof_sql_uri(const char *path, const char *query)
 	return uri.text;
 }
 
+int prof_sql_open(sqlite3 **out, const char *path, const char *query, int flags, const char *vfs)
+{
+	char *uri = make_uri(path, query);
+	int code;
+
+	*out = NULL;
+	code = uri ? sqlite3_open_v2(uri, out, flags | SQLITE_OPEN_URI, vfs) : SQLITE_NOMEM;
+	mem_free(uri);
+	return code;
+}
+
 int prof_sql_attach(sqlite3 *db, const char *path, const char *query, const char *name)
 {
-	char *uri = prof_sql_uri(path, query);
+	char *uri = make_uri(path, query);
 	sqlite3_stmt *statement;
 	int code;
 

@@ -23,14 +23,15 @@ enum status prof_sql_prepare(sqlite3_stmt **out, sqlite3 *db, const char *sql, s
 enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const char *what);
 
 /*
- * Return "file:PATH?QUERY" with the special characters of URIs escaped; the caller frees it with
- * mem_free(). NULL if out of memory.
+ * Open the database at @path with the URI parameters @query ("mode=ro") and SQLITE_OPEN_... @flags,
+ * on the VFS @vfs (NULL: SQLite's own). A path is a file's name whatever is in it, "file:x?y" and
+ * ":memory:" too. Return SQLite's result code; as with sqlite3_open_v2(), *@out is to be closed.
  */
-char *prof_sql_uri(const char *path, const char *query);
+int prof_sql_open(sqlite3 **out, const char *path, const char *query, int flags, const char *vfs);
 
 /*
- * Attach the database at @path as @name, opened with the URI parameters @query ("mode=ro"), and
- * detach it. Both return SQLite's result code. The connection must accept URIs (SQLITE_OPEN_URI).
+ * Attach the database at @path as @name, opened in this way, and detach it. Both return SQLite's
+ * result code. The connection must accept URIs (SQLITE_OPEN_URI), as that of prof_sql_open() does.
  */
 int prof_sql_attach(sqlite3 *db, const char *path, const char *query, const char *name);
 int prof_sql_detach(sqlite3 *db, const char *name);

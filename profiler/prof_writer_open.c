@@ -82,7 +82,7 @@ static void set_journal(struct prof_writer *writer, bool alone)
 static void open_database(struct prof_writer *writer, const char *path, bool alone)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-	int code = sqlite3_open_v2(path, &writer->db, flags, prof_space_vfs());
+	int code = prof_sql_open(&writer->db, path, "mode=rw", flags, prof_space_vfs());
 
 	if (code != SQLITE_OK) {
 		prof_sql_error(writer->db, code, &writer->err, "open");
