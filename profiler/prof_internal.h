@@ -189,6 +189,7 @@ struct prof_lane {
 	struct prof_thread *thread; /* of ips_thread_track(), held; NULL: the track is nobody's */
 	enum ips_clock clock;
 	char *track, *name, *parent;
+	unsigned named; /* numbers given to later tracks of its name */
 
 	/* producer */
 	struct ips_keys keys;

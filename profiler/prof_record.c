@@ -487,21 +487,25 @@ static uint64_t reserve_ring(struct ips_recording *recording, uint32_t slots)
 	return 0;
 }
 
-static bool name_taken(const struct ips_recording *recording, const char *track)
+/* Return the lane of that name; NULL: none. */
+static struct prof_lane *lane_named(const struct ips_recording *recording, const char *track)
 {
 	size_t at;
 
 	MAP_FIND(at, &recording->lane_names, map_text(MAP_SEED, track),
 		 strcmp(((const struct prof_lane *)at)->track, track) == 0);
-	return at != MAP_NONE;
+	return at != MAP_NONE ? (struct prof_lane *)at : NULL;
 }
 
 /* Make the track's name unique; return false if out of memory. The lock is held. */
 static bool lane_rename(struct ips_recording *recording, struct prof_lane *lane, const char *track)
 {
-	for (unsigned i = 2; name_taken(recording, lane->track); i++) {
+	struct prof_lane *first = lane_named(recording, track);
+
+	/* The numbers that it has given are taken. */
+	for (struct prof_lane *other = first; other; other = lane_named(recording, lane->track)) {
 		mem_free(lane->track);
-		lane->track = mem_printf("%s (%u)", track, i);
+		lane->track = mem_printf("%s (%u)", track, ++first->named + 1);
 		if (!lane->track)
 			return false;
 	}

@@ -437,9 +437,33 @@ static void test_track_names_are_made_unique(void **state)
 
 	for (int i = 0; i < 3; i++)
 		assert_non_null(ips_track_open(recording, "lane", NULL));
+	assert_non_null(ips_track_open(recording, "lane (5)", NULL));
+	for (int i = 0; i < 3; i++)
+		assert_non_null(ips_track_open(recording, "lane", NULL));
+	assert_non_null(ips_track_open(recording, "lane (5)", NULL));
 	prof_stop(recording);
 	assert_answer(place->path, "SELECT track, name FROM tracks",
-		      "lane|lane\nlane (2)|lane\nlane (3)|lane\n");
+		      "lane|lane\nlane (2)|lane\nlane (3)|lane\nlane (5)|lane (5)\n"
+		      "lane (4)|lane\nlane (6)|lane\nlane (7)|lane\nlane (5) (2)|lane (5)\n");
+}
+
+/* A thousand threads of one name are not a million lookups: each name is tried about once. */
+static void test_many_tracks_have_one_name(void **state)
+{
+	struct prof_place *place = *state;
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+
+	ips_recording_params_defaults(&params);
+	params.ring_slots = 16;
+	recording = prof_start(place, &params);
+	for (int i = 0; i < 1000; i++)
+		assert_non_null(ips_track_open(recording, "lane", NULL));
+	assert_int_equal(recording->lanes->named, 999);
+	assert_non_null(ips_track_open(recording, "lane (1000)", NULL));
+	assert_int_equal(recording->lanes->named, 999);
+	prof_stop(recording);
+	assert_int_equal(prof_ask(place->path, "SELECT count(DISTINCT track) FROM tracks"), 1001);
 }
 
 static void test_the_defaults_are_those_of_the_header(void **state)
@@ -1074,6 +1098,7 @@ int main(void)
 		CASE(test_a_span_without_a_site_is_nothing_but_keeps_the_nesting),
 		CASE(test_what_is_within_a_dropped_span_is_dropped_with_it),
 		CASE(test_track_names_are_made_unique),
+		CASE(test_many_tracks_have_one_name),
 		CASE(test_tracks_have_a_limit_of_memory),
 		CASE(test_many_threads_record_at_once),
 		CASE(test_a_full_row_queue_waits_and_loses_nothing),
