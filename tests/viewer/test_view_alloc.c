@@ -245,14 +245,17 @@ static void assert_same_picture(const char *a, const char *b, const char *what, 
 	}
 }
 
+/* A sample has one walk's SQLite fail, and the next one's allocations of our own. */
 static void test_a_load_that_fails_is_said_and_the_next_one_shows_all(void **state)
 {
+	const bool both = support_stride() == 1;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(walks); i++) {
 		char *whole = NULL;
 
 		walk_with(&walks[i], false, &memories[0], -1, &whole);
-		for (size_t m = 0; m < ARRAY_LEN(memories); m++)
+		for (size_t m = both ? 0 : (i + 1) % 2; m < ARRAY_LEN(memories); m += both ? 1 : 2)
 			for (long n = 0, more = 1; more; n = next_of(n, 1.0 / 3)) {
 				char *picture = NULL;
 

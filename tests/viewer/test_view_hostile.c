@@ -2,7 +2,8 @@
  * Databases that somebody damaged or filled with what no writer writes: every screen, in every
  * format, alone and compared, ends with an answer or an error of one line; and keys on them, too.
  *
- * IPUSCOPE_TEST_ROUNDS=n has more rounds of each kind than a run of all tests has time for.
+ * IPUSCOPE_TEST_ROUNDS=n has more rounds of each kind than a run of all tests has time for. A
+ * sample (support_stride()) has each look at other formats of a screen, and keys on other screens.
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ struct hostile {
 	char whole[SAMPLES][SUPPORT_PATH_SIZE + 16];
 	char *bytes[SAMPLES];
 	size_t length[SAMPLES];
-	int opened, printed;
+	int looks, opened, printed;
 };
 
 static int rounds(void)
@@ -103,7 +104,8 @@ static void print_screen(struct hostile *h, struct view_session *session, int sc
 	h->printed += status == ST_OK;
 }
 
-static void press_keys(struct view_session *session)
+/* On every @stride-th screen from @first on. */
+static void press_keys(struct view_session *session, int first, int stride)
 {
 	static const char keys[] = "jjlGv>I\rbsit+ewxo\x1bym\r\x1b/e\rnW\x1b.]}Vk";
 
@@ -111,7 +113,7 @@ static void press_keys(struct view_session *session)
 	session->canvas.plain = false;
 	if (view_session_size(session, 80, 24, NULL) != ST_OK)
 		return;
-	for (int screen = 0; screen < VIEW_SCREENS; screen++) {
+	for (int screen = first; screen < VIEW_SCREENS; screen += stride) {
 		view_session_show(session, (enum view_screen)screen);
 		session->stale = true;
 		view_session_draw(session);
@@ -126,6 +128,7 @@ static void press_keys(struct view_session *session)
 
 static void look_at(struct hostile *h, const char *path, const char *target)
 {
+	const int stride = (int)support_stride();
 	struct view_session session;
 	struct err err = {0};
 
@@ -135,9 +138,9 @@ static void look_at(struct hostile *h, const char *path, const char *target)
 	}
 	h->opened++;
 	for (int screen = 0; screen < VIEW_SCREENS; screen++)
-		for (int format = 0; format < 4; format++)
+		for (int format = (screen + h->looks) % stride; format < 4; format += stride)
 			print_screen(h, &session, screen, format);
-	press_keys(&session);
+	press_keys(&session, h->looks++ % stride, stride);
 	view_session_close(&session);
 }
 
