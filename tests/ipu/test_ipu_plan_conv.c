@@ -689,8 +689,10 @@ static void test_the_vertical_mac_has_a_list_of_each_workers_rows(void **state)
 	assert_int_equal(plan.list_bytes, 5 * 6 * 4 * 2);
 }
 
+/* How many tiles there are makes nothing greater: a sample has a quarter of them. */
 static void test_huge_convolutions_come_to_an_end(void **state)
 {
+	const int64_t tiles = support_stride() > 1 ? 368 : 0;
 	const int64_t huge = INT64_C(1) << 40;
 	struct ipu_plan plan;
 	struct ipu_op op;
@@ -702,7 +704,7 @@ static void test_huge_convolutions_come_to_an_end(void **state)
 				    {huge, huge}, {huge, huge}};
 	for (int p = 0; p < IPU_PASSES; p++) {
 		op.conv.pass = (enum ipu_pass)p;
-		plan_on("ipu2", 0, &op, NULL, &plan);
+		plan_on("ipu2", tiles, &op, NULL, &plan);
 		assert_true(plan.cycles > 0 && plan.temporary_bytes > 0 && plan.code_bytes >= 0);
 		assert_true(plan.tile_balance > 0 && plan.tile_balance <= 1);
 	}

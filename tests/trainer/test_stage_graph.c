@@ -136,7 +136,7 @@ static void test_random_graphs_do_too(void **state)
 	static struct graph g;
 
 	(void)state;
-	for (uint32_t seed = 1; seed <= 200; seed++) {
+	for (uint32_t seed = 1; seed <= support_rounds(200); seed++) {
 		graph_random(&g, seed, 4 + (int)(seed % 17));
 		check_graph(&g);
 	}

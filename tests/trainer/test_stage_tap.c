@@ -369,7 +369,7 @@ static void test_taps_show_the_layers_of_any_graph(void **state)
 		graph_samples[i](&g);
 		check_graph(&g, 1);
 	}
-	for (uint32_t seed = 0; seed < RANDOM; seed++) {
+	for (uint32_t seed = 0; seed < support_rounds(RANDOM); seed++) {
 		graph_random(&g, seed, 12);
 		check_graph(&g, seed);
 	}
