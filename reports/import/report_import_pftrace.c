@@ -428,14 +428,15 @@ static bool is_pftrace(const unsigned char *head, size_t size)
 	if (size < 2 || head[0] != 0x0a || head[1] == 0)
 		return false;
 	if (!import_wire_next(&wire, &packet)) {
-		/* longer than the head: its beginning must be fields */
-		for (wire.at = head + 1; wire.at < wire.end && (*wire.at & 0x80) != 0;)
-			wire.at++;
-		packet.bytes = (struct import_wire){wire.at + 1, head + size};
-		if (packet.bytes.at >= packet.bytes.end || size < IMPORT_HEAD)
+		/* longer than the head: its beginning must be a field, or that of a long one */
+		const unsigned char *at = head + 1, *const end = head + size;
+
+		while (at < end && (*at & 0x80) != 0)
+			at++;
+		if (end - at < 2 || size < IMPORT_HEAD)
 			return false;
-		return import_wire_next(&packet.bytes, &field) ||
-		       (packet.bytes.at < packet.bytes.end && (packet.bytes.at[0] & 7) == 2);
+		packet.bytes = (struct import_wire){++at, end};
+		return import_wire_next(&packet.bytes, &field) || (*at & 7) == IMPORT_WIRE_BYTES;
 	}
 	while (import_wire_next(&packet.bytes, &field))
 		continue;

@@ -2,6 +2,7 @@
 import collections
 import glob
 import gzip
+import hashlib
 import os
 import random
 import re
@@ -9,6 +10,7 @@ import resource
 import shutil
 import sqlite3
 import subprocess
+import zlib
 
 import protobuf_plain as plain
 
@@ -272,6 +274,11 @@ def check_pftrace(path):
 trace = make_pftrace()
 open("made.pftrace", "wb").write(trace)
 count, db = check_pftrace("made.pftrace")
+# The first packet is compressed, and longer than the head by which a format is recognised.
+texts = (hashlib.md5(b"%d" % i).hexdigest() for i in range(300))
+inner = b"".join(packet((8, 1000 + i), (11, message((9, 3), (11, 1), (23, text)))) for i, text in enumerate(texts))
+open("first.pftrace", "wb").write(packet((50, zlib.compress(inner))))
+check_pftrace("first.pftrace")
 assert dict(db.execute("SELECT a.name || ' ' || b.name, count(*) FROM flows f JOIN spans a ON a.span_id = f.from_span_id "
                        "JOIN spans b ON b.span_id = f.to_span_id GROUP BY 1")) == {
     "out in": 20, "first second": 10, "second third": 10, "third fourth": 10, "leaves arrives": 10}
