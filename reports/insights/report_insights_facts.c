@@ -313,8 +313,14 @@ bool report__insight_predict(struct insight_facts *facts, const struct report_wh
 			     struct report_whatif_prediction *out)
 {
 	const struct report_whatif_prediction *measured;
+	enum status status;
 
-	if (!facts->whatif || report_whatif_predict(out, facts->whatif, change, NULL) != ST_OK)
+	if (!facts->whatif || err_stuck(facts->err))
+		return false;
+	status = report_whatif_predict(out, facts->whatif, change, NULL);
+	if (status == ST_NOMEM)
+		err_nomem(facts->err);
+	if (status != ST_OK)
 		return false;
 	measured = report_whatif_measured(facts->whatif);
 	return out->memory_fits && out->step_ns > 0 && measured->step_ns > 0;
