@@ -78,7 +78,7 @@ static enum status print_insights(const struct report_insights *insights, int wi
 								   "note"};
 	int counts[REPORT_INSIGHT_SEVERITIES] = {0}, last = -1;
 	struct str expected = {0};
-	bool failed;
+	bool failed = false;
 
 	if (width <= 0)
 		width = WIDTH_DEFAULT;
@@ -97,12 +97,12 @@ static enum status print_insights(const struct report_insights *insights, int wi
 			fprintf(out, "\n%s\n", heads[insight->severity]);
 		last = (int)insight->severity;
 		print_insight(out, insight, width, &expected);
+		failed = failed || expected.failed;
 	}
 	if (insights->not_looked) {
 		fputs("\nNot looked for, as the recording lacks it\n", out);
 		report__fold(out, " ", insights->not_looked, width);
 	}
-	failed = expected.failed;
 	str_free(&expected);
 	if (failed)
 		return err_nomem(err);
