@@ -259,10 +259,10 @@ done
 said '2  different names cut after 16384 bytes'
 # Of megabytes they are told apart by their last byte, and take no memory: 300 of 1 MB in an address space of 300 MB, of which most is
 # that of threads. Sanitizers do not have it.
-awk 'BEGIN { for (i = 0; i < 1000000; i++) letters = letters "n"
-	printf "{\"traceEvents\":["
-	for (i = 0; i < 300; i++) printf "%s{\"ph\":\"X\",\"name\":\"%s%03d\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":5}", i ? "," : "", letters, i, 10 * i
-	printf "]}" }' >long.json
+letters=$(head -c 1000000 /dev/zero | tr '\0' n)
+for i in {100..399}; do
+	echo "{\"ph\":\"X\",\"name\":\"$letters$i\",\"pid\":1,\"tid\":1,\"ts\":${i}0,\"dur\":5},"
+done | { echo '['; cat; } >long.json
 (
 	[ ! -e "$bin/../tests/libfail_alloc.so" ] || ulimit -v 300000
 	import long.json long.db --force
