@@ -165,28 +165,14 @@ static void add_input(const struct wrapped *w, const char *name)
 
 /* ---- TimeDistributed ------------------------------------------------------------------------- */
 
-/* Layers that treat each step alike: they work along the last axis or element by element. */
-static bool is_step_by_step(const char *class_name)
-{
-	static const char *const known[] = {
-		"Activation", "AlphaDropout",    "Dense",         "Dropout",   "ELU",
-		"Embedding",  "GaussianDropout", "GaussianNoise", "LeakyReLU", "LayerNormalization",
-		"ReLU",       "Rescaling",       "Softmax",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (!strcmp(class_name, known[i]))
-			return true;
-	return false;
-}
-
 static void add_distributed(const struct wrapped *w, const char *name, const char *input)
 {
 	static const char *const object[] = {"shared_object_id", "module"};
 	const char *const from[] = {input, NULL};
+	const struct layer_ops *ops = layer_find(w->class_name);
 	cJSON *layer;
 
-	if (!is_step_by_step(w->class_name)) {
+	if (!ops || !ops->each_step) {
 		model_config_unsupported(
 			&w->layer, w->err,
 			"\"%s\": TimeDistributed of %s is not supported: it may hold what works "

@@ -114,6 +114,7 @@ struct layer_ops {
 	bool pass_through; /* output is the input: no buffer, no gradient work */
 	bool looks_up;     /* inputs are row numbers: never rounded or cast */
 	bool function;     /* on the device: layers that are alike share their code */
+	bool each_step;    /* steps of a sequence are independent: TimeDistributed may hold it */
 	/* What a backward pass reads. */
 	bool reads_inputs; /* the values of inputs[] */
 	bool reads_output; /* the values of output (also if a ReLU is fused) */

@@ -214,6 +214,7 @@ const struct layer_ops layer_activation = {
 	.read = activation_read,
 	.flops = activation_flops,
 	.lower = activation_lower,
+	.each_step = true,
 	.reads_inputs = true,
 	.reads_output = true,
 };
@@ -235,6 +236,7 @@ const struct layer_ops layer_softmax = {
 	.read = softmax_read,
 	.flops = activation_flops,
 	.lower = activation_lower,
+	.each_step = true,
 	.reads_output = true,
 };
 
@@ -328,6 +330,7 @@ static void relu_lower(struct layer_lowering *lowering)
 					      .config_size = sizeof(struct layer_relu),            \
 					      .flops = relu_flops,                                 \
 					      .lower = relu_lower,                                 \
+					      .each_step = true,                                   \
 					      .reads_output = true,                                \
 					      .masks = LAYER_MASKS_PASS,                           \
 					      __VA_ARGS__}

@@ -107,6 +107,7 @@ const struct layer_ops layer_dense = {
 	.read = dense_read,
 	.flops = dense_flops,
 	.lower = dense_lower,
+	.each_step = true,
 	.reads_inputs = true,
 	.reads_output = true,
 };

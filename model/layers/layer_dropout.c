@@ -179,6 +179,7 @@ static void dropout_lower(struct layer_lowering *lowering)
 					      .read = dropout_read,                                \
 					      .flops = dropout_flops,                              \
 					      .lower = dropout_lower,                              \
+					      .each_step = !(of_images),                           \
 					      .masks = LAYER_MASKS_PASS,                           \
 					      .sequence = (is_sequence)}
 
@@ -275,6 +276,7 @@ static void noise_lower(struct layer_lowering *lowering)
 					      .read = noise_read,                                  \
 					      .flops = noise_flops,                                \
 					      .lower = noise_lower,                                \
+					      .each_step = true,                                   \
 					      .masks = LAYER_MASKS_PASS}
 
 NOISE_LAYER(gaussian_noise, "GaussianNoise", stddev);

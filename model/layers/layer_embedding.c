@@ -79,6 +79,7 @@ const struct layer_ops layer_embedding = {
 	.config_size = sizeof(struct layer_table),
 	.read = embedding_read,
 	.lower = embedding_lower,
+	.each_step = true,
 	.reads_inputs = true,
 	.looks_up = true,
 };

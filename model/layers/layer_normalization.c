@@ -442,7 +442,7 @@ static void rows_lower(struct layer_lowering *lowering)
 		lowering->ops[i].op.dtype = IPU_FLOAT32;
 }
 
-#define ROWS_LAYER(row, name, how)                                                                 \
+#define ROWS_LAYER(row, name, how, of_each_step)                                                   \
 	const struct layer_ops layer_##row = {.class_name = (name),                                \
 					      .kind = LAYER_KIND_##row,                            \
 					      .options = MODEL_OPTIONS(how##_options),             \
@@ -451,11 +451,12 @@ static void rows_lower(struct layer_lowering *lowering)
 					      .flops = rows_flops,                                 \
 					      .lower = rows_lower,                                 \
 					      .function = true,                                    \
+					      .each_step = (of_each_step),                         \
 					      .reads_inputs = true,                                \
 					      .masks = LAYER_MASKS_PASS}
 
-ROWS_LAYER(layer_normalization, "LayerNormalization", rows);
-ROWS_LAYER(group_normalization, "GroupNormalization", groups);
+ROWS_LAYER(layer_normalization, "LayerNormalization", rows, true);
+ROWS_LAYER(group_normalization, "GroupNormalization", groups, false);
 
 /* ---- Normalization --------------------------------------------------------------------------- */
 
@@ -637,4 +638,5 @@ const struct layer_ops layer_rescaling = {
 	.read = rescaling_read,
 	.flops = normalization_flops,
 	.lower = rescaling_lower,
+	.each_step = true,
 };
