@@ -58,10 +58,9 @@ struct request {
 static const struct cli_option schedule_options[] = {
 	[OPTION_SCHEDULE] = {.name = "--schedule",
 			     .argument = "NAME",
-			     .choices = "gpipe 1f1b 1f1b-interleaved zb-h1 zb-h2 Grouped "
-					"Interleaved Sequential",
-			     .help = "gpipe, 1f1b, 1f1b-interleaved, zb-h1, zb-h2; or one of the "
-				     "IPU's, in lockstep: Grouped, Interleaved, Sequential.",
+			     .choices = IPU_SCHEDULE_NAMES,
+			     .help = "One of " IPU_SCHEDULE_NAMES
+				     "(with a capital: the IPU's, in lockstep).",
 			     .field = CLI_FIELD(TEXT, struct request, schedule)},
 	[OPTION_STAGES] = {.name = "--stages",
 			   .argument = "COUNT",
@@ -77,10 +76,11 @@ static const struct cli_option schedule_options[] = {
 			    .argument = "MS",
 			    .help = "Forward of one micro-batch on one stage, in ms; or a list, "
 				    "stage by stage: 1.5,2,2,1."},
-	[OPTION_BACKWARD] = {.name = "--backward",
-			     .argument = "MS",
-			     .help = "The whole backward, where its parts are not given. zb-h1 and "
-				     "zb-h2 need the parts: they take half for each, and say so."},
+	[OPTION_BACKWARD] =
+		{.name = "--backward",
+		 .argument = "MS",
+		 .help = "The whole backward, where its parts are not given. A schedule "
+			 "that splits it takes half for each part, and says so."},
 	[OPTION_BACKWARD_INPUT] = {.name = "--backward-input",
 				   .argument = "MS",
 				   .help = "The backward's part for the gradient of the input."},
@@ -618,8 +618,10 @@ const struct plan_subcommand plan_schedule = {
 				"idle_fraction is idle time over devices x makespan; bubble_rate "
 				"is 1 - (a stage's work) / (longest span of one stage); "
 				"bubble_over_ideal is idle time over work.\n\n"
-				"zb-h1 and zb-h2 run W on its own. All others run B and W as one "
-				"backward, and its gradient leaves when both are done. The IPU's "
+				"A zero-bubble schedule (zb) runs W on its own. All others run B "
+				"and W as one backward, and its gradient leaves when both are "
+				"done. "
+				"The IPU's "
 				"schedules go in steps that last as long as their busiest IPU, and "
 				"then the time of a hop.",
 			.options = schedule_options,

@@ -345,9 +345,8 @@ static const struct run_key run_keys[] = {
 	    "two.",
 	    .least = 2, .greatest = 256),
 	KEY(pipeline.schedule, CHOICE, "\"Grouped\"",
-	    "The order of work: of TensorFlow for IPU Grouped, Interleaved or Sequential, in "
-	    "lockstep; of others gpipe, 1f1b, 1f1b-interleaved (stages dealt to the IPUs in turn: "
-	    "see pipeline.device_mapping), zb-h1 or zb-h2.",
+	    "The order of work. With a capital: of TensorFlow for IPU, in lockstep. "
+	    "1f1b-interleaved deals the stages to the IPUs in turn: see pipeline.device_mapping.",
 	    .choices = IPU_SCHEDULE_NAMES),
 	KEY(pipeline.device_mapping, INTS, "null",
 	    "The IPU of each stage, counted from 0 within a replica; null: stage s on IPU s, with "

@@ -36,7 +36,8 @@ struct whatif_line {
 static const struct cli_option whatif_options[] = {
 	{.name = "--schedule",
 	 .argument = "NAME",
-	 .help = "Grouped, Interleaved, Sequential, gpipe, 1f1b, 1f1b-interleaved, zb-h1 or zb-h2.",
+	 .choices = IPU_SCHEDULE_NAMES,
+	 .help = "Another order of work, as pipeline.schedule of a run file: " IPU_SCHEDULE_NAMES,
 	 .field = CLI_FIELD(TEXT, struct whatif_line, change.schedule)},
 	{.name = "--micro-batches",
 	 .argument = "COUNT",
