@@ -61,7 +61,7 @@ static void test_gradients_of_an_output_that_several_read_are_added(void **state
 	lowered_check_node(graph, "gradients/loss/sparse_categorical_crossentropy/mul: "
 				  "loss/sparse_categorical_crossentropy/backprop -> o/gradient");
 	lowered_check_node(graph, "o/MatMul/GradX: o/gradient o/kernel -> d/gradient");
-	lowered_check_node(graph, "d/dropout/Mul/Grad: d/kept d/gradient -> s/gradient");
+	lowered_check_node(graph, "d/dropout/Mul/Grad: d/random d/gradient -> s/gradient");
 	/* The sum's gradient is that of both: b does not work on it in place. */
 	lowered_check_node(graph, "b/Relu/Grad: b/output s/gradient -> b/gradient_before");
 	lowered_check_node(graph, "b/MatMul/GradW: a/output b/gradient_before -> b/kernel_grad");

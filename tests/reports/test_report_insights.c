@@ -238,10 +238,12 @@ static void record_device(struct ips_recording *r, const struct plan *plan)
 		ips_append_variable(r, &(struct ips_variable){0, "a/output/fifo", "a", "fifo",
 							      "(1,)", "float32", plan->fifo_bytes,
 							      0, 1, IPS_NULL, IPS_NULL});
-	/* The input of a stage is stashed with recomputation as well. */
+	/* The input of a stage is stashed with recomputation as well, and so are random numbers. */
 	ips_append_variable(r,
 			    &(struct ips_variable){1, "infeed/fifo", NULL, "fifo", "(1,)",
 						   "float32", 1 << 20, 0, 1, IPS_NULL, IPS_NULL});
+	ips_append_variable(r, &(struct ips_variable){2, "a/random/fifo", "a", "fifo", "(1,)",
+						      "int32", 1 << 20, 0, 1, IPS_NULL, IPS_NULL});
 }
 
 static void record_health(struct ips_recording *r, const struct plan *plan)
