@@ -157,19 +157,25 @@ struct place {
 	int64_t n, oy, ox, f, i, j;
 };
 
-static void each_channel(const struct kernel_conv *c, const struct place *p, product visit,
-			 void *user)
+/* The pixel of the input that a tap reads; -1: of the padding. */
+static int64_t pixel_read(const struct kernel_conv *c, const struct place *p)
 {
-	int64_t depth = c->channels / c->groups, group = p->f / (c->filters / c->groups);
 	int64_t row = p->oy * c->stride_y + p->i * c->dilation_y - c->pad_top;
 	int64_t column = p->ox * c->stride_x + p->j * c->dilation_x - c->pad_left;
 
 	if (row < 0 || row >= c->height || column < 0 || column >= c->width)
-		return;
-	for (int64_t d = 0; d < depth; d++)
-		visit(user,
-		      (size_t)(((p->n * c->height + row) * c->width + column) * c->channels +
-			       group * depth + d),
+		return -1;
+	return (p->n * c->height + row) * c->width + column;
+}
+
+static void each_channel(const struct kernel_conv *c, const struct place *p, product visit,
+			 void *user)
+{
+	int64_t depth = c->channels / c->groups, group = p->f / (c->filters / c->groups);
+	int64_t pixel = pixel_read(c, p);
+
+	for (int64_t d = 0; pixel >= 0 && d < depth; d++)
+		visit(user, (size_t)(pixel * c->channels + group * depth + d),
 		      (size_t)(((p->i * c->kernel_width + p->j) * depth + d) * c->filters + p->f),
 		      (size_t)(((p->n * c->out_height + p->oy) * c->out_width + p->ox) *
 				       c->filters +
@@ -378,12 +384,12 @@ static void check_relu(struct problem *p, const float *dy, float most, size_t sh
 }
 
 /* Sanitizers make a loop over lanes some hundred times slower: there large shapes are left to the
- * bodies whose lanes are registers. */
+ * bodies whose lanes are registers. So are some hundred channels in any build. */
 #ifdef KERNEL_SANITIZED
 #define PORTABLE_PRODUCTS 400000
 #define RANDOM_SHAPES     2
 #else
-#define PORTABLE_PRODUCTS INT64_MAX
+#define PORTABLE_PRODUCTS 40000000
 #define RANDOM_SHAPES     60
 #endif
 
@@ -711,26 +717,127 @@ static void test_winograds_tiles_spread_nothing_that_is_no_number(void **state)
 	check_no_numbers(&large);
 }
 
-/* The gradient of weight @at, by plain sums. */
-static double plain_weight(const struct problem *p, size_t at)
+/* ---- larger shapes, at a sample of their elements -------------------------------------------- */
+
+static struct place output_place(const struct kernel_conv *c, int64_t pixel)
+{
+	return (struct place){.n = pixel / c->out_width / c->out_height,
+			      .oy = pixel / c->out_width % c->out_height,
+			      .ox = pixel % c->out_width};
+}
+
+/* The sum of output @at. */
+static double plain_output(const struct problem *p, int64_t at)
 {
 	const struct kernel_conv *c = &p->c;
-	const int64_t f = (int64_t)at % c->filters, in = (int64_t)at / c->filters % c->channels;
-	const int64_t tap = (int64_t)at / c->filters / c->channels;
+	const int64_t f = at % c->filters, depth = c->channels / c->groups;
+	const int64_t first = f / (c->filters / c->groups) * depth;
+	struct place place = output_place(c, at / c->filters);
+	double sum = 0.0;
+
+	for (int64_t tap = 0; tap < c->kernel_height * c->kernel_width; tap++) {
+		int64_t pixel;
+
+		place.i = tap / c->kernel_width;
+		place.j = tap % c->kernel_width;
+		pixel = pixel_read(c, &place);
+		for (int64_t d = 0; pixel >= 0 && d < depth; d++)
+			sum += (double)p->x[pixel * c->channels + first + d] *
+			       (double)p->w[(tap * depth + d) * c->filters + f];
+	}
+	return sum;
+}
+
+/* The gradient of weight @at. */
+static double plain_weight(const struct problem *p, const float *dy, int64_t at)
+{
+	const struct kernel_conv *c = &p->c;
+	const int64_t depth = c->channels / c->groups, f = at % c->filters;
+	const int64_t tap = at / c->filters / depth;
+	const int64_t channel = f / (c->filters / c->groups) * depth + at / c->filters % depth;
 	double sum = 0.0;
 
 	for (int64_t o = 0; o < c->batch * c->out_height * c->out_width; o++) {
-		const int64_t x = o % c->out_width + tap % c->kernel_width - c->pad_left;
-		const int64_t y =
-			o / c->out_width % c->out_height + tap / c->kernel_width - c->pad_top;
-		const int64_t image = o / c->out_width / c->out_height;
+		struct place place = output_place(c, o);
+		int64_t pixel;
 
-		if (x >= 0 && x < c->width && y >= 0 && y < c->height)
-			sum += (double)p->y[o * c->filters + f] *
-			       (double)p->x[((image * c->height + y) * c->width + x) * c->channels +
-					    in];
+		place.i = tap / c->kernel_width;
+		place.j = tap % c->kernel_width;
+		pixel = pixel_read(c, &place);
+		if (pixel >= 0)
+			sum += (double)dy[o * c->filters + f] *
+			       (double)p->x[pixel * c->channels + channel];
 	}
 	return sum;
+}
+
+/* The gradient of input @at: of the outputs that read it. */
+static double plain_pixel(const struct problem *p, const float *dy, int64_t at)
+{
+	const struct kernel_conv *c = &p->c;
+	const int64_t depth = c->channels / c->groups, each = c->filters / c->groups;
+	const int64_t channel = at % c->channels, pixel = at / c->channels;
+	const int64_t image = pixel / c->width / c->height;
+	double sum = 0.0;
+
+	for (int64_t o = image * c->out_height * c->out_width;
+	     o < (image + 1) * c->out_height * c->out_width; o++) {
+		struct place place = output_place(c, o);
+
+		for (int64_t tap = 0; tap < c->kernel_height * c->kernel_width; tap++) {
+			const int64_t row = tap * depth + channel % depth, of = channel / depth;
+
+			place.i = tap / c->kernel_width;
+			place.j = tap % c->kernel_width;
+			if (pixel_read(c, &place) != pixel)
+				continue;
+			for (int64_t f = of * each; f < (of + 1) * each; f++)
+				sum += (double)dy[o * c->filters + f] *
+				       (double)p->w[row * c->filters + f];
+		}
+	}
+	return sum;
+}
+
+/* All bodies. Factors are 1 at most, so a sum is measured by the number of its products; Winograd's
+ * tiles round some times as much. */
+static void check_samples(const struct shape *shape, size_t index)
+{
+	const struct kernel_conv_finish unfinished = {NULL, false, 0.0f, NULL};
+	const struct kernel_conv_relu none = {0};
+
+	for (int body = 0; kernel_conv_body(body); body++) {
+		struct problem p;
+		const struct kernel_conv *c = &p.c;
+		int64_t taps, depth, inputs, outputs, weights;
+		float *dy;
+
+		if (too_large(shape, kernel_conv_body(body)) || !kernel_conv_use(body))
+			continue;
+		problem_open(&p, shape, NULL);
+		dy = filled(p.outputs, 9, -1.0f, 1.0f);
+		taps = c->kernel_height * c->kernel_width;
+		depth = c->channels / c->groups;
+		inputs = (int64_t)p.inputs;
+		outputs = (int64_t)p.outputs;
+		weights = (int64_t)p.weights;
+		kernel_conv_forward(c, &p.room, p.x, p.w, &unfinished, p.y);
+		kernel_conv_grad_kernel(c, &p.room, p.x, dy, &none, p.dw, p.dbias);
+		kernel_conv_grad_input(c, &p.room, dy, p.w, p.dx, false);
+		for (int64_t at = (int64_t)index % 7; at < outputs; at += outputs / 100 + 1)
+			check_sum(p.y[at], plain_output(&p, at), 6.0 * (double)(taps * depth), "y",
+				  index, (size_t)at);
+		for (int64_t at = (int64_t)index % 7; at < weights; at += weights / 200 + 1)
+			check_sum(p.dw[at], plain_weight(&p, dy, at),
+				  6.0 * (double)(outputs / c->filters), "dw", index, (size_t)at);
+		for (int64_t at = (int64_t)index % 7; at < inputs; at += inputs / 100 + 1)
+			check_sum(p.dx[at], plain_pixel(&p, dy, at),
+				  6.0 * (double)(taps * c->filters / c->groups), "dx", index,
+				  (size_t)at);
+		mem_free(dy);
+		problem_close(&p);
+	}
+	kernel_conv_use(0);
 }
 
 /* Slices of 33 and 32 channels, and others that are not equal; of a small batch all slices share
@@ -742,24 +849,48 @@ static void test_slices_of_a_large_kernel_need_not_be_equal(void **state)
 		{12, 16, 16, 65, 128, {3, 3}, {1, 1}, {1, 1}, true, 1},
 		{7, 17, 19, 161, 109, {3, 3}, {1, 1}, {1, 1}, false, 1},
 	};
-	const struct kernel_conv_relu none = {0};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct problem p;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check_samples(&rows[i], i);
+}
 
-		problem_open(&p, &rows[i], NULL);
-		math_fill(p.y, p.outputs, 4, -1.0f, 1.0f);
-		for (int body = 0; body < 3; body++) {
-			if (!kernel_conv_use(body))
-				continue;
-			kernel_conv_grad_kernel(&p.c, &p.room, p.x, p.y, &none, p.dw, NULL);
-			for (size_t at = i; at < p.weights; at += 509)
-				check_sum(p.dw[at], plain_weight(&p, at), 3000.0, "dw", i, at);
+/* Every other time next to a multiple of 16, where panels, pitches and slices change. */
+static int64_t drawn_width(uint32_t *seed, int64_t most)
+{
+	if (drawn(seed, 2) == 1)
+		return drawn(seed, most);
+	return 16 * drawn(seed, most / 16) + drawn(seed, 3) - 2;
+}
+
+/* Up to some hundred channels and filters. */
+static void test_shapes_by_chance_are_the_sums_that_they_should_be(void **state)
+{
+	const unsigned rounds = support_rounds(24);
+	uint32_t seed = 3;
+
+	(void)state;
+	for (unsigned i = 0; i < rounds; i++) {
+		struct shape s = drawn_shape(&seed);
+
+		if (drawn(&seed, 3) > 1) { /* for Winograd's tiles */
+			s.groups = 1;
+			for (int side = 0; side < 2; side++) {
+				s.kernel[side] = 3;
+				s.stride[side] = s.dilation[side] = 1;
+			}
+			s.height = 8 + drawn(&seed, 10);
+			s.width = 8 + drawn(&seed, 10);
 		}
-		problem_close(&p);
+		s.channels = s.groups * drawn_width(&seed, 280 / s.groups);
+		s.filters = s.groups * drawn_width(&seed, 200 / s.groups);
+		s.batch = drawn(&seed, 12);
+		if (drawn(&seed, 8) == 8) { /* depthwise */
+			s.groups = s.channels;
+			s.filters = s.channels * drawn(&seed, 3);
+		}
+		check_samples(&s, i);
 	}
-	kernel_conv_use(0);
 }
 
 /* Tiles round otherwise than plain sums, so which shapes have them is part of every digest. */
@@ -814,6 +945,7 @@ int main(void)
 		cmocka_unit_test(test_not_a_number_and_infinities_go_through),
 		cmocka_unit_test(test_winograds_tiles_spread_nothing_that_is_no_number),
 		cmocka_unit_test(test_slices_of_a_large_kernel_need_not_be_equal),
+		cmocka_unit_test(test_shapes_by_chance_are_the_sums_that_they_should_be),
 		cmocka_unit_test(test_winograds_tiles_are_for_outputs_that_fill_them),
 		cmocka_unit_test(test_the_portable_body_is_always_there),
 	};
