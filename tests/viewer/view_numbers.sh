@@ -19,15 +19,22 @@ wrong() {
 	failures=$((failures + 1))
 }
 
-# load SCREEN [WIDTH]: its CSV becomes the table `shown`, beside the views of the report.
+# taken: shown.csv becomes the table `shown`, which ask has beside the views of the report.
+taken() {
+	rm -f shown.db
+	sqlite3 -batch -bail shown.db ".import --csv shown.csv shown" || fail "$screen: the CSV"
+}
+
+# load SCREEN [WIDTH]: its CSV becomes that table.
 load() {
 	screen=$1
 	"$bin/ipu-view" "$report" --view "$screen" --csv >shown.csv 2>said.txt || fail "$screen --csv"
 	"$bin/ipu-view" "$report" --view "$screen" --text --width "${2:-160}" >shown.txt || fail "$screen --text"
+	taken
 }
 
 ask() {
-	sqlite3 -batch -bail :memory: ".import --csv shown.csv shown" "ATTACH '$report/profile.db' AS report" "$1"
+	sqlite3 -batch -bail shown.db "ATTACH '$report/profile.db' AS report" "$1"
 }
 
 # none WHAT QUERY: no row; those that are there are what differs.
@@ -179,9 +186,11 @@ operations() {
 	text "all cycles" "SELECT printf('by operation: %,d cycles a weight update', sum(cycles)) FROM ($ran)"
 	# The comparison and the insight count executions, too: of a run with itself both sides are the device's.
 	"$bin/ipu-report" diff "$report" "$report" --sections operations --all --csv >shown.csv || fail "diff"
+	taken
 	none "diff's operations" "SELECT r.operation, r.cycles, s.source FROM ($ran) r LEFT JOIN shown s ON s.key LIKE r.operation || ' _' AND s.name = 'update_cycles'
 		WHERE s.source IS NULL OR s.source <> r.cycles"
 	"$bin/ipu-report" "$report" insights --csv >shown.csv || fail "insights"
+	taken
 	none "the insight operation" "SELECT subject, share FROM shown WHERE id = 'operation' AND abs(share - (SELECT 1.0 * max(cycles) / sum(cycles) FROM ($ran))) > 1e-9"
 	# The optimizer and the accumulation of gradients beside the layers, as PopVision's picture has them.
 	"$play" 160x50 6vv "$report" >shown.txt
@@ -296,6 +305,7 @@ done
 # Beside itself nothing is different, whichever the screen.
 for screen in memory operations tensors metrics health; do
 	"$bin/ipu-view" two two --view $screen --csv >shown.csv || fail "$screen of two reports"
+	taken
 	for column in $(head -1 shown.csv | tr -d '\r' | tr , '\n' | grep '_diff$'); do
 		none "$column beside itself" "SELECT $column FROM shown WHERE $column <> '' AND $column <> 0"
 	done
