@@ -5,14 +5,14 @@ set -u
 bin=${IPUSCOPE_BIN_DIR:?}
 seconds=${1:-3}
 work=$(mktemp -d)
-failures=0 writer=
+failures=0 writer= pace=
 tmux_=(tmux -L "ipulive$$" -f "${IPUSCOPE_SOURCE_DIR:?}/tests/support/tmux.conf")
 
 if ! command -v tmux >/dev/null; then
 	echo "skipped: tmux is not installed"
 	exit 77
 fi
-trap '"${tmux_[@]}" kill-server 2>/dev/null; [ -z "$writer" ] || kill -9 "$writer" 2>/dev/null; rm -rf "$work"' EXIT
+trap '"${tmux_[@]}" kill-server 2>/dev/null; [ -z "$pace" ] || kill "$pace" 2>/dev/null; [ -z "$writer" ] || kill -9 "$writer" 2>/dev/null; rm -rf "$work"' EXIT
 unset NO_COLOR TMUX
 export LC_ALL=C.UTF-8
 LOG_MOST=$((1 << 30)) # bytes; an idle machine writes 100 MB a second
@@ -54,6 +54,21 @@ record()
 	"${tmux_[@]}" new-session -d -s v -x 100 -y 30 "'$bin/ipu-view' $* '$work/run.db'; echo ended \$?; sleep 100"
 }
 
+# From now on the writer rests four fifths of its time: what a picture shows moves, without a processor that is busy all along.
+slow()
+{
+	while sleep 0.1 && kill -STOP "$writer" && sleep 0.4 && kill -CONT "$writer"; do :; done 2>/dev/null &
+	pace=$!
+}
+
+# As fast as it can.
+fast()
+{
+	kill $pace && wait $pace 2>/dev/null
+	pace=
+	kill -CONT "$writer"
+}
+
 # The weight updates that the Summary tells.
 updates() { screen | sed -nE 's/.* ([0-9,]+) weight updates.*/\1/p' | head -1 | tr -d ,; }
 # The time at the right edge of the timeline's window, as it is told.
@@ -91,6 +106,7 @@ stands()
 
 # --- progress, pause, following, the log -----------------------------------------------------------
 record 2000M complete
+slow
 see "[0-9] weight updates" && moves updates
 see "recording" || true
 keys Z
@@ -101,6 +117,7 @@ keys 7
 see "device [(]sim" && stands edge
 keys F
 see "following" && moves edge
+fast
 # The writer restarts its log beside the viewer's reads, however slow the machine: at 128 MB, or where a reader has lost its processor
 # for longer than the writer waits, at one of the next attempts, 32 MB apart.
 first=$(restarts) most=0
