@@ -119,13 +119,15 @@ answer "$(shown '0 bad Dense[^ ]+ F [0-9]+ [0-9]+')" sick "SELECT printf('0 bad 
 	FROM nonfinite_trail WHERE position = 0"
 screen 80x24 sick 'HVojjjj<Enter>' | grep '^── F0 stage 1 forward' >/dev/null || fail 'a bad number does not lead to its moment'
 # --- fifteen tasks ----------------------------------------------------------------------------------
-# In terminals of four sizes: at most six keys, where a word typed at a prompt is one, to a screen that says it.
+# In terminals of four sizes, of which a task has two: at most six keys, where a word typed at a prompt is one, to a screen that says it.
 POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' "$bin/ipu-train" examples/inspect-tensors.json --epochs 100000 -q >live.out 2>&1 &
 trainer=$!
-trap 'kill $trainer 2>/dev/null || true; wait $trainer 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill -CONT $trainer 2>/dev/null || true; kill $trainer 2>/dev/null || true; wait $trainer 2>/dev/null || true; rm -rf "$work"' EXIT
 recorded() { [ "$(sqlite3 -readonly "$(echo tf_report__*)/profile.db" 'SELECT count(*) FROM metric_sums' 2>/dev/null || echo 0)" -gt 0 ]; }
 until_ recorded
 ln -s tf_report__* live
+# It goes on while it is looked at.
+kill -STOP $trainer
 
 tasks=0
 while IFS='|' read -r _ _ task report keys text _; do
@@ -136,7 +138,9 @@ while IFS='|' read -r _ _ task report keys text _; do
 	for key in "${pressed[@]}"; do
 		case $key in Enter | Backspace | Space | Tab | Esc) played+="<$key>" ;; *) played+=$key ;; esac
 	done
-	for size in 80x24 100x30 120x40 200x60; do
+	[ "$report" != live ] || kill -CONT $trainer
+	sweep '80x24 120x40' '100x30 200x60'
+	for size in ${swept[*]}; do
 		rm -f ./*rows.csv ./*picture.svg
 		# shellcheck disable=SC2086
 		"$play" $size "$played" ${report//,/ } >wide && tr -s " " <wide >said || fail "$task: $keys"
@@ -146,10 +150,12 @@ while IFS='|' read -r _ _ task report keys text _; do
 		*.svg) grep '</svg>' ./*picture.svg >/dev/null || fail "$task: $(cat ./*picture.svg)" ;;
 		esac
 	done
+	[ "$report" != live ] || kill -STOP $trainer
 	tasks=$((tasks + 1))
 done < <(grep -E '^\| [0-9]+ \|' "$document")
 [ $tasks -eq 15 ] || fail "the document has $tasks tasks"
 kill $trainer
+kill -CONT $trainer
 wait $trainer 2>/dev/null || true
 
 answer "$(shown '2 3.49166e.15 [0-9.e+]+')" sick "SELECT printf('%d %.6g %.6g', weight_update, mean, std) FROM tensor_stats
