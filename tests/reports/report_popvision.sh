@@ -96,9 +96,16 @@ def objects(node, depth=0):
         yield from objects(value, depth + 1)
 
 
+def short(node):
+    """Two of a list's items are judged as all of them are."""
+    if isinstance(node, dict):
+        return {key: short(value) for key, value in node.items()}
+    return [short(value) for value in node[:2]] if isinstance(node, list) else node
+
+
 for name in ("graph", "execution"):
     with open(f"{sys.argv[1]}/{name}.json") as file, open(f"{sys.argv[2]}/{name}.schema.json") as schema:
-        whole, judge = json.load(file), jsonschema.Draft202012Validator(json.load(schema))
+        whole, judge = short(json.load(file)), jsonschema.Draft202012Validator(json.load(schema))
     for depth, node in [found for found in objects(whole) if found[0] < 4]:
         node["wrong"] = 1
         assert not judge.is_valid(whole), (name, "a further key", node)
