@@ -22,7 +22,7 @@ model() {
 	cat >"$work/$name.json" <<-RUN
 		{"model":{"class_name":"Sequential","config":{"name":"$name","layers":[$layers]}},
 		"compile":{"optimizer":"adam","loss":"sparse_categorical_crossentropy","metrics":["accuracy"]},
-		"data":{"name":"mnist","batch_size":16},"fit":{"epochs":1},"ipu":{"auto_select_ipus":2},
+		"data":{"name":"mnist","batch_size":16,"limit":2000},"fit":{"epochs":1},"ipu":{"auto_select_ipus":2},
 		"gradient_accumulation":{"steps_per_replica":8},"pipeline":{"stages":[]}}
 	RUN
 }
@@ -42,7 +42,7 @@ record() {
 	mkdir "$work/$name.dir"
 	local pipeline=(--pipeline.stages "$stages" --gradient_accumulation.steps_per_replica "$g")
 	[ "$stages" = null ] && pipeline=()
-	(cd "$work/$name.dir" && "$bin/ipu-train" "$file" "${pipeline[@]}" --fit.epochs 1 --evaluate null --fit.steps_per_epoch "$((2 * g))" \
+	(cd "$work/$name.dir" && "$bin/ipu-train" "$file" "${pipeline[@]}" --fit.epochs 1 --evaluate null --data.limit 2000 --fit.steps_per_epoch "$((2 * g))" \
 		--compile.steps_per_execution "$((2 * g))" "$@" >out.txt 2>err.txt) || fail "$name: $(cat "$work/$name.dir/err.txt")"
 	mv "$work/$name.dir"/tf_report* "$work/$name"
 }
