@@ -37,7 +37,7 @@ grep -q 'compile.steps_per_execution: 256 is more than the 128 steps there are: 
 trains 128 keras-chapter-stages.json --weights.save "$work/sequential.npz"
 trains 128 keras-chapter-stages.json --functional --weights.save "$work/functional.npz"
 cmp -s "$work/sequential.npz" "$work/functional.npz" || fail 'Functional and Sequential differ'
-trains 4 keras-chapter-resnet50.json
+trains 4 keras-chapter-resnet50.json --data.resize '[32, 32]'
 grep -q '^Total params: 25,636,712' "$work/out.txt" || fail 'ResNet50 has another number of parameters'
 
 trains 2 cifar10-resnet50.json --max-img 4

@@ -110,7 +110,7 @@ lines 'dense_1 (Dense) (0)                dense                               0 
 	_________________________________________________________________________________________ \
 	'dense_2 (Dense) (0)                dense_1                             1                 '
 # The layer that the chapter names is the last of its stage.
-run keras-chapter-resnet50.json
+run keras-chapter-resnet50.json --data.resize '[32, 32]'
 lines 'conv4_block2_add (Add) (0)         conv4_block1_out                    0                 ' \
 	'                                   conv4_block2_3_bn                                     ' \
 	_________________________________________________________________________________________ \

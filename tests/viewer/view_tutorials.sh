@@ -22,5 +22,5 @@ recorded keras-mnist-demo keras-mnist-demo.json "${few[@]}" --pipelining Interle
 recorded keras-chapter keras-chapter-stages.json
 recorded mnist-starter mnist-starter.json --fit.steps_per_epoch 40
 recorded inspect-tensors inspect-tensors.json --steps-per-epoch 40 --outfeed.capture histogram
-recorded cifar10 cifar10-resnet50.json --max-img 4
+recorded cifar10 cifar10-resnet50.json --max-img 4 --data.resize '[32, 32]' --model.config.layers.0.config.batch_input_shape '[null, 32, 32, 3]'
 bash "$IPUSCOPE_SOURCE_DIR/tests/viewer/view_matrix.sh" "$@" "${reports[@]}"
