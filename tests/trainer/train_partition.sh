@@ -19,11 +19,12 @@ plan() {
 	"$bin/ipu-plan" model "$@" --json >"$work/plan.json" 2>"$work/err.txt" || fail "plan $*: $(cat "$work/err.txt")"
 }
 
-# no_slower EXAMPLE ARGUMENT...: auto beside the split that these give.
+# no_slower EXAMPLE ARGUMENT...: auto beside the split that these give, on one schedule or the other.
 no_slower() {
 	local example=$examples/$1 own own_step auto schedule
 	shift
-	for schedule in Grouped Interleaved; do
+	sweep Grouped Interleaved
+	for schedule in "${swept[@]}"; do
 		plan "$example" "$@" --pipeline.schedule "$schedule"
 		own=$(figure slowest_stage_cycles 1)
 		own_step=$(figure device_step_us 1)
