@@ -51,11 +51,13 @@ find_launchers() {
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 }
 
-# A short run: steps of an epoch, then more arguments. The accumulation suits 1 to 3 stages on any schedule.
+# A short run: steps of an epoch, then more arguments. The accumulation suits 1 to 3 stages on any schedule. Where the arguments say
+# nothing of data it has the first images of the set: reading all of them takes longer than a few steps.
 train() {
-	local steps=$1
+	local steps=$1 few=(--data.limit 8000)
 	shift
-	"$bin/ipu-train" "$run" --fit.epochs 1 --fit.steps_per_epoch "$steps" --compile.steps_per_execution "$steps" "$@"
+	[ "$steps" -le 250 ] && [[ " $* " != *' --data.'* ]] || few=()
+	"$bin/ipu-train" "$run" --fit.epochs 1 --fit.steps_per_epoch "$steps" --compile.steps_per_execution "$steps" "${few[@]}" "$@"
 }
 
 # train_full_disk ARGUMENT...: a run whose disk is full once its first execution is recorded, however fast the machine
@@ -65,7 +67,7 @@ train() {
 train_full_disk() {
 	local pid
 	"$bin/ipu-train" "$run" --fit.epochs 20 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 --data.batch_size 4 \
-		"$@" >out 2>err &
+		--data.limit 2000 "$@" >out 2>err &
 	pid=$!
 	until_ executed 1
 	prlimit --pid $pid --fsize=8388608:

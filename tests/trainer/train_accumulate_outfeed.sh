@@ -4,7 +4,7 @@
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
 cd "$work"
-args=(--gradient_accumulation.steps_per_replica 12 --fit.steps_per_epoch 48 --compile.steps_per_execution 24
+args=(--data.limit 8000 --gradient_accumulation.steps_per_replica 12 --fit.steps_per_epoch 48 --compile.steps_per_execution 24
 	--evaluate '{"steps": 48, "steps_per_execution": 12}')
 accumulated=(--pipeline.accumulate_outfeed true)
 

@@ -95,7 +95,7 @@ launcher=${launchers[0]}
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
 sweep Grouped Interleaved 1f1b zb-h1
 for schedule in "${swept[@]}"; do
-	stages=(--ipu.auto_select_ipus 6 --pipeline.schedule "$schedule" --evaluate null --host.threads 1)
+	stages=(--data.limit 8000 --ipu.auto_select_ipus 6 --pipeline.schedule "$schedule" --evaluate null --host.threads 1)
 	train 24 "${stages[@]}" >out || fail "$schedule: exit code $?"
 	grep -o 'XXH3 [0-9a-f]*' out >digest
 	rm -rf tf_report__*
@@ -145,7 +145,7 @@ sweep '{"class_name": "Adam", "config": {"learning_rate": 0.01}}' '{"class_name"
 	'{"class_name": "SGD", "config": {"momentum": 0.9, "global_clipnorm": 1.0}}'
 state() { sqlite3 "$1" "SELECT value FROM meta WHERE key = 'optimizer_state_bytes'"; }
 for optimizer in "${swept[@]}"; do
-	stages=(--distribution.replicas 3 --evaluate null --host.threads 1 --compile.optimizer "$optimizer")
+	stages=(--data.limit 8000 --distribution.replicas 3 --evaluate null --host.threads 1 --compile.optimizer "$optimizer")
 	train 24 "${stages[@]}" >out || fail "$optimizer: exit code $?"
 	whole=$(state tf_report__*/profile.db)
 	grep -o 'XXH3 [0-9a-f]*' out >digest
@@ -166,7 +166,7 @@ unset POPLAR_ENGINE_OPTIONS
 
 # A backup has the whole state: it goes on in the same shares, in others, or in one process, and shares go on from one process's backup.
 for optimizer in "${swept[@]}"; do
-	stages=("$run" --distribution.replicas 3 --evaluate null --host.threads 1 --compile.optimizer "$optimizer" --fit.steps_per_epoch 24 --compile.steps_per_execution 12
+	stages=("$run" --data.limit 8000 --distribution.replicas 3 --evaluate null --host.threads 1 --compile.optimizer "$optimizer" --fit.steps_per_epoch 24 --compile.steps_per_execution 12
 		--callbacks '[{"class_name": "BackupAndRestore", "config": {"backup_dir": "backup", "save_freq": 36, "delete_checkpoint": false}}]')
 	sharded=("${stages[@]}" --pipeline.replicated_optimizer_state_sharding true)
 	rm -rf backup
