@@ -250,9 +250,10 @@ static void read_source(struct merge *m, struct merge_file *file, struct prof_me
 	if (source->part < 2 ||
 	    !prof_db_meta(db, "continues", file->continues, sizeof(file->continues)))
 		file->continues[0] = '\0';
-	prof_db_close(db);
-	if (!file->path)
+	/* A fact that could not be read is not one that is missing. */
+	if (!file->path || prof_db_lacked_memory(db))
 		err_nomem(&m->err);
+	prof_db_close(db);
 }
 
 static bool ranks_differ(const struct merge *m)

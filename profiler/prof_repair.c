@@ -53,18 +53,23 @@ enum status prof_repair(const char *path, bool *done, struct err *err)
 	char indexes[8];
 	struct prof_db *db;
 	enum status status = prof_db_open(&db, path, err);
-	bool complete, indexed;
+	bool complete, indexed, alive;
 	char *file;
 
 	*done = false;
 	if (status != ST_OK)
 		return status;
 	complete = prof_db_state(db) == PROF_COMPLETE;
+	alive = !complete && prof_db_writer_alive(db);
 	indexed = !prof_db_meta(db, "indexes", indexes, sizeof(indexes)) ||
 		  strcmp(indexes, "some") != 0;
-	if (!complete && prof_db_writer_alive(db)) {
+	/* A fact that could not be read is not one that is missing. */
+	if (prof_db_lacked_memory(db))
+		status = err_nomem(err);
+	else if (alive)
 		status = err_set(err, ST_BUSY, "%s: is being recorded; wait for the end of the run",
 				 prof_db_path(db));
+	if (status != ST_OK) {
 		prof_db_close(db);
 		return status;
 	}

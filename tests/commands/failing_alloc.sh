@@ -70,6 +70,7 @@ sweep_places $((2 * many)) "$bin/ipu-plan" schedule --all --stages 4 --microbatc
 sweep_places $((3 * many)) "$bin/ipu-plan" model "$IPUSCOPE_SOURCE_DIR/examples/keras-mnist.json" --use-ipu
 sweep_places $((4 * many)) "$bin/ipu-report" report
 sweep_places $((4 * many)) "$bin/ipu-report" import "$IPUSCOPE_SOURCE_DIR/tests/golden/trace_kineto.json" -o out.db
+sweep_places $((3 * many)) "$bin/ipu-report" merge report report -o out.db
 sweep_places $((4 * many)) "$bin/ipu-view" report --view timeline --text --width 100
 sweep_places $((3 * many)) "$bin/ipu-train" "$run" "${short[@]}"
 
@@ -107,7 +108,6 @@ if [ "$sweeps_all" ]; then
 	sweep_places 0 "$bin/ipu-report" report what-if
 	sweep_places 0 "$bin/ipu-report" report export html -o out.html
 	sweep_places 0 "$bin/ipu-report" report export chrome -o out.json
-	sweep_places 0 "$bin/ipu-report" merge report report -o out.db
 	sweep_places 0 "$bin/ipu-view" report --view tensors --csv
 fi
 
