@@ -265,8 +265,8 @@ static void run_in_place(const struct memory_build *build, int node, struct memo
 	const struct ipu_node *of = &build->graph->nodes[node];
 	struct memory_use *operand = NULL, *result = NULL;
 
-	if (of->op.kind != IPU_OP_ELEMENTWISE || memory__is_function(of) || of->write_count != 1 ||
-	    of->op.elements.times[IPU_FN_RANDOM] > 0)
+	if (of->op.kind != IPU_OP_ELEMENTWISE || ipu_op_draws(&of->op) || memory__is_function(of) ||
+	    of->write_count != 1)
 		return;
 	for (int i = 0; i < count; i++) {
 		if (!operand && !uses[i].written &&

@@ -32,8 +32,7 @@ static void mark_reads_needed(struct stashing *stashing, const struct ipu_node *
 static void mark_replayed(struct stashing *stashing, int n)
 {
 	const struct ipu_node *node = &stashing->graph->nodes[n];
-	const bool drawn =
-		node->op.kind == IPU_OP_ELEMENTWISE && node->op.elements.times[IPU_FN_RANDOM] > 0;
+	const bool drawn = ipu_op_draws(&node->op);
 	bool wanted = false;
 
 	for (int i = 0; i < node->write_count; i++) {

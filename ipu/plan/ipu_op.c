@@ -124,3 +124,8 @@ int64_t ipu_op_flops(const struct ipu_op *op)
 	flops = op_kinds[op->kind].flops(op) * (double)max(op->repeats, 1);
 	return flops < 0x1p63 ? (int64_t)flops : INT64_MAX;
 }
+
+bool ipu_op_draws(const struct ipu_op *op)
+{
+	return op->kind == IPU_OP_ELEMENTWISE && op->elements.times[IPU_FN_RANDOM] > 0;
+}

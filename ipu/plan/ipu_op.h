@@ -165,6 +165,8 @@ struct ipu_op {
 
 /* FLOP count; multiply-adds count twice; saturates at INT64_MAX. */
 int64_t ipu_op_flops(const struct ipu_op *op);
+/* Return whether it draws random numbers. */
+bool ipu_op_draws(const struct ipu_op *op);
 
 /*
  * Neural network layers as lists of planner operations, as popnn and poplibs run them, in order.

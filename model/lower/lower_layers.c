@@ -145,10 +145,8 @@ static void allocate_written(struct lowering *lowering, int position, const stru
 	const bool kept = operand == LAYER_KEPT;
 	const enum ipu_dtype dtype = op->bytes ? IPU_INT32 : op->op.dtype;
 	const int64_t elements = op->bytes ? (op->makes + 3) / 4 : op->makes;
-	const bool drawn =
-		op->op.kind == IPU_OP_ELEMENTWISE && op->op.elements.times[IPU_FN_RANDOM] > 0;
 	struct lower_layer *of = &lowering->layers[position];
-	const char *part = !kept ? "between" : drawn ? "random" : "kept";
+	const char *part = !kept ? "between" : ipu_op_draws(&op->op) ? "random" : "kept";
 
 	if (op->makes <= 0)
 		return;

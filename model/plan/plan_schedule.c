@@ -620,10 +620,8 @@ const struct plan_subcommand plan_schedule = {
 				"bubble_over_ideal is idle time over work.\n\n"
 				"A zero-bubble schedule (zb) runs W on its own. All others run B "
 				"and W as one backward, and its gradient leaves when both are "
-				"done. "
-				"The IPU's "
-				"schedules go in steps that last as long as their busiest IPU, and "
-				"then the time of a hop.",
+				"done. The IPU's schedules go in steps that last as long as their "
+				"busiest IPU, and then the time of a hop.",
 			.options = schedule_options,
 			.option_count = OPTIONS,
 			.examples =

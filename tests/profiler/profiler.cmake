@@ -10,6 +10,7 @@ endforeach()
 ipuscope_add_test(NAME test_prof_announce SOURCES test_prof_announce.c LIBS profiler LABELS unit)
 # Of the run that the tests of reports/ look at, with rows in every view.
 ipuscope_add_test(NAME test_prof_merge SOURCES test_prof_merge.c support/prof_testing.c support/report_sample.c
+	support/sqlite_alloc.c
 	LIBS profiler PkgConfig::SQLITE LABELS unit sanitized)
 ipuscope_add_test(NAME test_prof_guard SOURCES test_prof_guard.c support/prof_testing.c support/report_sample.c
 	LIBS profiler PkgConfig::SQLITE LABELS unit sanitized)

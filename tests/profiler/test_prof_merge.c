@@ -12,11 +12,13 @@
 #include <sys/stat.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/rng.h"
 #include "common/str.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_merge.h"
 #include "support/report_sample.h"
+#include "support/sqlite_alloc.h"
 
 #define MS          INT64_C(1000000)
 #define FLIP_ROUNDS 60
@@ -784,6 +786,45 @@ static void test_memory_that_is_short_is_told(void **state)
 	}
 }
 
+/* Merge @path with itself while SQLite's allocation @n fails; return whether both
+ * sources were read before. */
+static bool merge_lacking(struct place *place, const char *path, long n)
+{
+	struct prof_merge_source sources[] = {{.path = path}, {.path = path}};
+	const struct prof_merge_params params = {0};
+	enum status status;
+	struct err err;
+
+	support_write_file(place->out, "", 0);
+	sqlite_alloc_fail(n);
+	status = prof_merge(place->out, sources, 2, &params, &err);
+	sqlite_alloc_fail(-1);
+	if (status == ST_OK)
+		assert_int_equal(sources[1].state, PROF_COMPLETE);
+	else
+		assert_int_equal(status, ST_NOMEM);
+	return sources[1].ranks > 0;
+}
+
+/* What could not be read of a source is not taken for missing: it was not killed. */
+static void test_memory_that_sqlite_lacks_is_told(void **state)
+{
+	struct place *place = *state;
+	long least = 0, most = 1 << 20;
+
+	report_sample_write(place->a);
+	while (most - least > 1) {
+		const long middle = (least + most) / 2;
+
+		if (merge_lacking(place, place->a, middle))
+			most = middle;
+		else
+			least = middle;
+	}
+	for (long n = max(most - 120, 0L); n < most + 20; n++)
+		merge_lacking(place, place->a, n);
+}
+
 static void test_a_full_disk_is_told(void **state)
 {
 	struct place *place = *state;
@@ -823,8 +864,12 @@ int main(void)
 		CASE(test_flipped_bytes_end_in_a_file_or_a_reason),
 		CASE(test_it_can_be_stopped),
 		CASE(test_memory_that_is_short_is_told),
+		CASE(test_memory_that_sqlite_lacks_is_told),
 		CASE(test_a_full_disk_is_told),
 	};
 
+	sqlite_alloc_hook();
+	/* SQLite's own store of small pieces does not fail. */
+	assert_int_equal(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ model() {
 	cat >"$work/$name.json" <<-RUN
 		{"model":{"class_name":"Sequential","config":{"name":"$name","layers":[$layers]}},
 		"compile":{"optimizer":"adam","loss":"sparse_categorical_crossentropy","metrics":["accuracy"]},
-		"data":{"name":"mnist","batch_size":16,"limit":2000},"fit":{"epochs":1},"ipu":{"auto_select_ipus":2},
+		"data":{"name":"mnist","batch_size":16},"fit":{"epochs":1},"ipu":{"auto_select_ipus":2},
 		"gradient_accumulation":{"steps_per_replica":8},"pipeline":{"stages":[]}}
 	RUN
 }

@@ -865,7 +865,7 @@ static int64_t drawn_width(uint32_t *seed, int64_t most)
 }
 
 /* Up to some hundred channels and filters. */
-static void test_shapes_by_chance_are_the_sums_that_they_should_be(void **state)
+static void test_random_shapes_agree_with_plain_sums(void **state)
 {
 	const unsigned rounds = support_rounds(24);
 	uint32_t seed = 3;
@@ -946,7 +946,7 @@ int main(void)
 		cmocka_unit_test(test_not_a_number_and_infinities_go_through),
 		cmocka_unit_test(test_winograds_tiles_spread_nothing_that_is_no_number),
 		cmocka_unit_test(test_slices_of_a_large_kernel_need_not_be_equal),
-		cmocka_unit_test(test_shapes_by_chance_are_the_sums_that_they_should_be),
+		cmocka_unit_test(test_random_shapes_agree_with_plain_sums),
 		cmocka_unit_test(test_winograds_tiles_are_for_outputs_that_fill_them),
 		cmocka_unit_test(test_the_portable_body_is_always_there),
 	};

@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 
 #include "common/mem.h"
+#include "support/sqlite_alloc.h"
 #include "support/support.h"
 #include "support/view_recordings.h"
 #include "support/view_rig.h"
@@ -23,53 +24,12 @@ static char folder[SUPPORT_PATH_SIZE];
 
 /* ---- whose allocations ----------------------------------------------------------------------- */
 
-static sqlite3_mem_methods sqlite_own;
-static atomic_long sqlite_left;
-
-static bool sqlite_fails(void)
-{
-	return atomic_fetch_sub(&sqlite_left, 1) == 0;
-}
-
-static void *sqlite_alloc(int size)
-{
-	return sqlite_fails() ? NULL : sqlite_own.xMalloc(size);
-}
-
-static void *sqlite_resize(void *old, int size)
-{
-	return sqlite_fails() ? NULL : sqlite_own.xRealloc(old, size);
-}
-
-/* Before SQLite is used at all. */
-static void hook_sqlite(void)
-{
-	sqlite3_mem_methods hooked;
-
-	assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_own), SQLITE_OK);
-	hooked = sqlite_own;
-	hooked.xMalloc = sqlite_alloc;
-	hooked.xRealloc = sqlite_resize;
-	assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &hooked), SQLITE_OK);
-	atomic_store(&sqlite_left, -1);
-}
-
-static void fail_sqlite(long n)
-{
-	atomic_store(&sqlite_left, n);
-}
-
-static bool sqlite_failed(void)
-{
-	return atomic_load(&sqlite_left) < 0;
-}
-
 static const struct memory {
 	const char *name;
 	void (*fail_at)(long n); /* as support_fail_alloc() */
 	bool (*failed)(void);
 } memories[] = {{"the viewer's", support_fail_alloc, support_alloc_failed},
-		{"SQLite's", fail_sqlite, sqlite_failed}};
+		{"SQLite's", sqlite_alloc_fail, sqlite_alloc_failed}};
 
 /* ---- a walk ---------------------------------------------------------------------------------- */
 
@@ -303,6 +263,6 @@ int main(void)
 		cmocka_unit_test(test_a_key_that_fails_ends_nothing),
 	};
 
-	hook_sqlite();
+	sqlite_alloc_hook();
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -82,7 +82,8 @@ target_link_libraries(view_stop PUBLIC test_support PkgConfig::SQLITE)
 ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordings LABELS unit viewer)
 ipuscope_add_test(NAME test_view_term SOURCES test_view_term.c LIBS view_fixture LABELS golden viewer)
 add_dependencies(tests_viewer ipu-view)
-ipuscope_add_test(NAME test_view_alloc SOURCES test_view_alloc.c LIBS view_recordings PkgConfig::SQLITE
+ipuscope_add_test(NAME test_view_alloc SOURCES test_view_alloc.c support/sqlite_alloc.c
+	LIBS view_recordings PkgConfig::SQLITE
 	LABELS unit viewer sanitized)
 ipuscope_add_test(NAME test_view_hostile SOURCES test_view_hostile.c LIBS view_recordings PkgConfig::SQLITE
 	LABELS unit viewer sanitized)
