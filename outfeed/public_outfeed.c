@@ -267,10 +267,19 @@ int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
 static enum status check_tensor(const struct ips_outfeed *outfeed,
 				const struct ips_outfeed_tensor_params *params, struct err *err)
 {
+	const char *const names[] = {params->key, params->queue, params->layer};
 	size_t count = sizeof(float);
 
 	if (!params->key || params->key[0] == '\0')
 		return err_set(err, ST_INVALID, "tensor: it has no key");
+	/* Cut, two would be one. */
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (names[i] && strlen(names[i]) > IPS_NAME_MOST)
+			return err_set(err, ST_INVALID,
+				       "tensor \"%.40s...\": its key, queue or layer has more than "
+				       "%u bytes",
+				       params->key, IPS_NAME_MOST);
+	}
 	if ((unsigned)params->kind >= OUTFEED_KINDS || (unsigned)params->dtype >= DTYPES ||
 	    (unsigned)params->activity >= OUTFEED_ACTIVITIES)
 		return err_set(

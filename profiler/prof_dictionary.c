@@ -1,7 +1,7 @@
 /*
- * What the writer's rows refer to by number: texts, call sites and contexts, each written once,
- * before the first row with its number. Also the begin of the transaction that any row needs, and
- * the facts in `meta`.
+ * What the writer's rows refer to by number: texts, call sites and contexts, each written once, by
+ * the commit of the first row with its number. Also the begin of the transaction that any row
+ * needs, and the facts in `meta`.
  *
  * On the writer's thread; on the one that opens and closes the recording while that does not run.
  */
@@ -72,9 +72,7 @@ int64_t prof__writer_text(struct prof_writer *writer, const char *text)
 	prof__writer_begin(writer);
 	cells = prof__writer_cells(writer, &writer->strings);
 	prof_cell_int(&cells[0], id);
-	prof_cell_text(&cells[1], text);
-	/* Flush at once: the text may be freed before the batch is full. */
-	prof__writer_flush(writer, &writer->strings);
+	prof_cell_text(&cells[1], writer->texts.items[id - 1]);
 	return id;
 }
 

@@ -266,10 +266,11 @@ struct prof_writer {
 	/* What was recorded before `safe_ns` is in the file, or will be with the next commit what
 	 * was recorded before `round_ns` (CLOCK_MONOTONIC). */
 	uint64_t safe_ns, round_ns;
-	uint64_t committed_ns; /* when the last commit began */
-	uint64_t cost_ns;      /* of the last round that ended with a commit */
-	int64_t lag_ns;        /* of the last commit; IPS_NULL: none yet, or told */
-	dev_t device;          /* of the file, which may be renamed or deleted */
+	uint64_t committed_ns;            /* when the last commit began */
+	uint64_t cost_ns;                 /* of the last round that ended with a commit */
+	uint64_t tracks_told, names_told; /* `tracks_refused`, prof_names_lost() in the file */
+	int64_t lag_ns;                   /* of the last commit; IPS_NULL: none yet, or told */
+	dev_t device;                     /* of the file, which may be renamed or deleted */
 	ino_t inode;
 	int wal_pages;
 	struct prof_copier *copier; /* may be NULL */
@@ -355,14 +356,16 @@ struct ips_recording {
 	int64_t lane_count;
 	struct map lane_names;   /* lanes by the hash of `track`; an item is a pointer */
 	uint64_t ring_bytes;     /* of all lanes */
-	uint64_t tracks_refused; /* beyond PROF_TRACKS_MOST */
+	size_t lane_bytes;       /* of the names of all lanes */
+	uint64_t tracks_refused; /* atomic: beyond IPS_TRACKS_MOST, or IPS_NAMES_MOST of names */
+	size_t text_bytes;       /* atomic: of long texts since the last flush for them */
 	uint64_t flush_wanted, flush_done;
 	struct err failure; /* that ended writing */
 	struct err gap;     /* no space on the disk: now, and at the end if something is missing */
 	void (*failed_call)(void *user, int status, const char *message); /* may be NULL */
 	void *failed_user;
-	struct prof_texts tensors;
-	struct prof_turn turns[PROF_TURNS]; /* a ring */
+	struct prof_texts tensors, tensor_names; /* a tensor is the ids of its queue and key */
+	struct prof_turn turns[PROF_TURNS];      /* a ring */
 	uint64_t turns_set, turns_taken;
 };
 

@@ -8,27 +8,76 @@
 
 #include "common/mem.h"
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static uint64_t names_lost; /* atomic */
+
+size_t prof_name_length(const char *text)
+{
+	size_t length = !text ? 0 : strnlen(text, IPS_NAME_MOST + 1);
+
+	if (length <= IPS_NAME_MOST)
+		return length;
+	/* A character has at most three bytes after its first. */
+	length = IPS_NAME_MOST;
+	for (size_t cut = length; cut > IPS_NAME_MOST - 4; cut--) {
+		if ((text[cut] & 0xc0) != 0x80)
+			return cut;
+	}
+	return length;
+}
+
+bool prof_name_is(const char *kept, const char *text, size_t length)
+{
+	return strncmp(kept, text, length) == 0 && kept[length] == 0;
+}
+
+bool prof_name_fits(size_t *bytes, size_t length)
+{
+	if (*bytes + length + PROF_NAME_COST > IPS_NAMES_MOST)
+		return false;
+	*bytes += length + PROF_NAME_COST;
+	return true;
+}
+
+void prof_name_lost(void)
+{
+	__atomic_fetch_add(&names_lost, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t prof_names_lost(void)
+{
+	return __atomic_load_n(&names_lost, __ATOMIC_RELAXED);
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 uint32_t prof_texts_add(struct prof_texts *texts, const char *text, bool *fresh)
 {
 	uint32_t *recent = &texts->recent[(uintptr_t)text / 8 % PROF_TEXTS_RECENT];
+	size_t at, length;
 	uint64_t hash;
 	char *copy;
-	size_t at;
 
 	*fresh = false;
 	/* Most texts are given again at the same address; comparing takes less time than a hash. */
 	if (*recent != 0 && strcmp(texts->items[*recent - 1], text) == 0)
 		return *recent;
-	hash = map_text(MAP_SEED, text);
-	MAP_FIND(at, &texts->map, hash, strcmp(texts->items[at], text) == 0);
+	length = prof_name_length(text);
+	hash = map_bytes(MAP_SEED, text, length);
+	MAP_FIND(at, &texts->map, hash, prof_name_is(texts->items[at], text, length));
 	if (at != MAP_NONE)
 		return *recent = (uint32_t)at + 1;
+	if (strcmp(text, IPS_MORE_NAMES) != 0 && !prof_name_fits(&texts->bytes, length)) {
+		prof_name_lost();
+		return prof_texts_add(texts, IPS_MORE_NAMES, fresh);
+	}
+	if (text[length] != 0)
+		prof_name_lost();
 	if (mem_grow(&texts->items, &texts->capacity, texts->map.count + 1,
 		     sizeof(*texts->items)) != 0)
 		return 0;
-	copy = mem_strdup(text);
+	copy = mem_printf("%.*s", (int)length, text);
 	if (!copy || map_add(&texts->map, hash, texts->map.count) != 0) {
 		mem_free(copy);
 		return 0;

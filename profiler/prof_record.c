@@ -107,6 +107,7 @@ static void recording_free(struct ips_recording *recording)
 	}
 	map_fini(&recording->lane_names);
 	prof_texts_fini(&recording->tensors);
+	prof_texts_fini(&recording->tensor_names);
 	mem_free(recording->command);
 	mem_free(recording->path);
 	mem_free(recording);
@@ -216,15 +217,6 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	return report_error(&err, message, size);
 }
 
-/* Store how many tracks were refused. */
-static void store_refused(struct ips_recording *recording, uint64_t refused)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, refused);
-	ips_meta_set(recording, "tracks_refused", text);
-}
-
 int ips_recording_close(struct ips_recording *recording, char *message, size_t size)
 {
 	const uint64_t begun = clock_ns();
@@ -242,8 +234,6 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 		recording_free(recording);
 		return 0;
 	}
-	if (recording->tracks_refused > 0)
-		store_refused(recording, recording->tracks_refused);
 	__atomic_store_n(&recording->stop, 1, __ATOMIC_RELEASE);
 	sem_post(&recording->wake);
 	pthread_join(recording->thread, NULL);
@@ -427,23 +417,31 @@ int ips_meta_set(struct ips_recording *recording, const char *key, const char *v
 int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor *tensor)
 {
 	struct prof_tensor_row row;
-	bool fresh;
-	char *text;
+	const char *texts[2];
+	uint32_t ids[2] = {0};
+	bool fresh, known = true;
+	char both[24];
 
 	if (!recording || !tensor || prof__is_child(recording))
 		return IPS_NULL;
-	text = mem_printf("%s%s\n%s%s", !tensor->queue ? "" : "q",
-			  !tensor->queue ? "" : tensor->queue, !tensor->key ? "" : "k",
-			  !tensor->key ? "" : tensor->key);
-	if (!text)
-		return IPS_NULL;
+	row.tensor = *tensor;
+	texts[0] = tensor->queue;
+	texts[1] = tensor->key;
 	pthread_mutex_lock(&recording->lock);
-	row.tensor_id = (int64_t)prof_texts_add(&recording->tensors, text, &fresh);
+	for (int i = 0; i < 2; i++) {
+		if (!texts[i])
+			continue;
+		ids[i] = prof_texts_add(&recording->tensor_names, texts[i], &fresh);
+		known = known && ids[i] != 0;
+		texts[i] = known ? recording->tensor_names.items[ids[i] - 1] : NULL;
+	}
+	snprintf(both, sizeof(both), "%" PRIu32 " %" PRIu32, ids[0], ids[1]);
+	row.tensor_id = known ? (int64_t)prof_texts_add(&recording->tensors, both, &fresh) : 0;
 	pthread_mutex_unlock(&recording->lock);
-	mem_free(text);
 	if (row.tensor_id == 0)
 		return IPS_NULL;
-	row.tensor = *tensor;
+	row.tensor.queue = texts[0];
+	row.tensor.key = texts[1];
 	/* After a failure ids are still valid: appending rows returns the reason. */
 	if (fresh)
 		put_rows(recording, PROF_TABLE_TENSOR, &row, 1);
@@ -461,30 +459,37 @@ static uint64_t ring_capacity(uint32_t slots)
 	return capacity;
 }
 
-/* Reserve a ring of @slots in the memory for all; a track that is opened when much of it is used
- * has a smaller one. Return its slots; 0: the recording has all the tracks that it may have. */
-static uint64_t reserve_ring(struct ips_recording *recording, uint32_t slots)
+/* Reserve a ring of @slots in the memory for all, and room for @bytes of names; a track that is
+ * opened when much of the memory is used has a smaller ring. Return its slots; 0: the recording has
+ * all the tracks, or names of tracks, that it may have. */
+static uint64_t reserve_ring(struct ips_recording *recording, uint32_t slots, size_t bytes)
 {
 	const uint64_t slot = sizeof(struct ips_slot);
 	const uint64_t all = RINGS * ring_capacity(recording->params.ring_slots) * slot;
-	uint64_t capacity = ring_capacity(slots), refused = 0;
+	uint64_t capacity = ring_capacity(slots);
 
 	pthread_mutex_lock(&recording->lock);
 	while (capacity > LEAST_SLOTS &&
 	       capacity * slot * RING_PART > all - min(recording->ring_bytes, all))
 		capacity /= 2;
-	if (recording->lane_count >= IPS_TRACKS_MOST)
-		refused = ++recording->tracks_refused;
-	else
-		recording->ring_bytes += capacity * slot;
+	if (recording->lane_count >= IPS_TRACKS_MOST ||
+	    !prof_name_fits(&recording->lane_bytes, bytes)) {
+		__atomic_add_fetch(&recording->tracks_refused, 1, __ATOMIC_RELAXED);
+		capacity = 0;
+	}
+	recording->ring_bytes += capacity * slot;
 	pthread_mutex_unlock(&recording->lock);
-	if (refused == 0)
-		return capacity;
-	/* Not each time: a program that opens so many opens many more. ips_recording_close()
-	 * stores the final number. */
-	if ((refused & (refused - 1)) == 0)
-		store_refused(recording, refused);
-	return 0;
+	return capacity;
+}
+
+/* Return a copy of what is kept of a track's name; NULL if out of memory. */
+static char *copy_name(const char *name)
+{
+	const size_t length = prof_name_length(name);
+
+	if (name[length] != 0)
+		prof_name_lost();
+	return mem_printf("%.*s", (int)length, name);
 }
 
 /* Return the lane of that name; NULL: none. */
@@ -500,12 +505,13 @@ static struct prof_lane *lane_named(const struct ips_recording *recording, const
 /* Make the track's name unique; return false if out of memory. The lock is held. */
 static bool lane_rename(struct ips_recording *recording, struct prof_lane *lane, const char *track)
 {
-	struct prof_lane *first = lane_named(recording, track);
+	struct prof_lane *first = lane_named(recording, lane->track);
+	const int length = (int)prof_name_length(track);
 
 	/* The numbers that it has given are taken. */
 	for (struct prof_lane *other = first; other; other = lane_named(recording, lane->track)) {
 		mem_free(lane->track);
-		lane->track = mem_printf("%s (%u)", track, ++first->named + 1);
+		lane->track = mem_printf("%.*s (%u)", length, track, ++first->named + 1);
 		if (!lane->track)
 			return false;
 	}
@@ -517,14 +523,19 @@ static struct ips_track *track_open(struct ips_recording *recording, const char 
 				    bool waits)
 {
 	struct prof_lane *lane;
+	const char *name, *parent;
 	uint64_t slots;
 
 	if (!recording || prof__is_child(recording))
 		return NULL;
 	track = !track ? "track" : track;
-	slots = reserve_ring(recording, params && params->ring_slots != 0
-						? params->ring_slots
-						: recording->params.ring_slots);
+	name = params && params->name ? params->name : track;
+	parent = !params ? NULL : params->parent;
+	slots = reserve_ring(recording,
+			     params && params->ring_slots != 0 ? params->ring_slots
+							       : recording->params.ring_slots,
+			     prof_name_length(track) + prof_name_length(name) +
+				     prof_name_length(parent));
 	if (slots == 0)
 		return NULL;
 	lane = mem_aligned(1, sizeof(*lane));
@@ -539,12 +550,10 @@ static struct ips_track *track_open(struct ips_recording *recording, const char 
 	lane->keys = no_keys;
 	lane->ipu = !params ? IPS_NULL : params->ipu;
 	lane->clock = !params ? IPS_HOST : params->clock;
-	lane->track = mem_strdup(track);
-	lane->name = mem_strdup(params && params->name ? params->name : track);
-	if (params && params->parent)
-		lane->parent = mem_strdup(params->parent);
-	if (!lane->ring.slots || !lane->track || !lane->name ||
-	    (params && params->parent && !lane->parent)) {
+	lane->track = copy_name(track);
+	lane->name = copy_name(name);
+	lane->parent = !parent ? NULL : copy_name(parent);
+	if (!lane->ring.slots || !lane->track || !lane->name || (parent && !lane->parent)) {
 		lane_free(lane);
 		return NULL;
 	}
@@ -631,10 +640,11 @@ static struct prof_thread *calling_thread(void)
 static struct prof_lane *find_lane(struct ips_recording *recording, struct prof_thread *thread,
 				   const char *name)
 {
+	const size_t length = prof_name_length(name);
 	struct prof_lane *idle = NULL;
 
 	for (struct prof_lane *lane = recording->lanes; lane; lane = lane->next) {
-		if (!lane->thread || strcmp(lane->name, name) != 0)
+		if (!lane->thread || !prof_name_is(lane->name, name, length))
 			continue;
 		if (lane->thread == thread)
 			return lane;

@@ -339,17 +339,31 @@ static void put_text(struct ips_track *track, uint64_t event, const char *name, 
 	put_argument(track, event, name, PROF_ARG_TEXT_TYPE, value != NULL, text);
 }
 
+/* Texts on their way to the file take as much memory as rows: after so many bytes of them, wait
+ * until all are written. */
+static void bound_texts(struct ips_recording *recording, size_t length)
+{
+	const size_t before = __atomic_fetch_add(&recording->text_bytes, length, __ATOMIC_RELAXED);
+
+	if (before > 0 && before + length > recording->params.row_queue_bytes) {
+		__atomic_store_n(&recording->text_bytes, length, __ATOMIC_RELAXED);
+		ips_recording_flush(recording);
+	}
+}
+
 static void put_long_text(struct ips_track *track, uint64_t event, const char *name,
 			  const char *value)
 {
+	const size_t length = !value ? 0 : strlen(value);
 	char *copy;
 
-	if (!value || strlen(value) <= PROF_ARG_TEXT) {
+	if (length <= PROF_ARG_TEXT) {
 		put_text(track, event, name, value);
 		return;
 	}
 	if (!track || !name)
 		return;
+	bound_texts(lane_of(track)->recording, length);
 	copy = mem_strdup(value);
 	if (!copy)
 		count_dropped(track);

@@ -174,12 +174,35 @@ static uint64_t flush_lanes(struct ips_recording *recording)
 	return dropped + writer->dropped_here;
 }
 
+static uint64_t tracks_refused(struct ips_recording *recording)
+{
+	return __atomic_load_n(&recording->tracks_refused, __ATOMIC_RELAXED);
+}
+
+/* Whether tracks were refused, or names cut, that the file does not tell of. */
+static bool loses_names(struct ips_recording *recording)
+{
+	return tracks_refused(recording) != recording->writer.tracks_told ||
+	       prof_names_lost() != recording->writer.names_told;
+}
+
+static void tell_count(struct prof_writer *writer, const char *key, uint64_t count, uint64_t *told)
+{
+	char text[24];
+
+	if (count == *told)
+		return;
+	*told = count;
+	snprintf(text, sizeof(text), "%" PRIu64, count);
+	prof__writer_meta(writer, key, text);
+}
+
 static bool has_pending(struct ips_recording *recording)
 {
 	int64_t left;
 
 	if (recording->writer.in_transaction ||
-	    recording->writer.events != recording->writer.events_told)
+	    recording->writer.events != recording->writer.events_told || loses_names(recording))
 		return true;
 	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
 	     lane = next_lane(lane, left), left--) {
@@ -248,6 +271,8 @@ static void commit(struct ips_recording *recording, bool all)
 		writer->gaps.told = true;
 		prof__writer_meta(writer, "gaps", text);
 	}
+	tell_count(writer, "tracks_refused", tracks_refused(recording), &writer->tracks_told);
+	tell_count(writer, "names_cut", prof_names_lost(), &writer->names_told);
 	flush_dictionaries(writer);
 	prof__writer_commit(writer);
 	if (!prof__writer_ok(writer))

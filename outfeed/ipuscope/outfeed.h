@@ -190,7 +190,8 @@ static inline struct ips_outfeed_tensor_params ips_outfeed_tensor_defaults(const
 }
 
 /* Register a tensor. @params is copied. *@out is NULL if its tier is `off`, and on failure: the
- * key is missing or already registered, or the shape is invalid. */
+ * key is missing or already registered, the key, queue or layer has more than IPS_NAME_MOST bytes,
+ * or the shape is invalid. */
 IPS_API int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **out,
 			       const struct ips_outfeed_tensor_params *params, char *message,
 			       size_t size);

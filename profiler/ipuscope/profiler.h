@@ -191,6 +191,17 @@ struct ips_site {
 #define IPS_SITE(variable, category, name)                                                         \
 	static struct ips_site variable = {category, name, NULL, __FILE__, __LINE__, 0}
 
+/*
+ * Names (of call sites, tracks, tensors, and in rows) are kept up to IPS_NAME_MOST bytes, whole
+ * characters of UTF-8: what is longer is cut. All names of the call sites that a process interns,
+ * and those of the tensors and of the file of a recording, take IPS_NAMES_MOST bytes each at most
+ * (with 64 for each name): what comes then is called "(more names)". `names_cut` in meta counts
+ * how often the process had a name cut or replaced.
+ */
+#define IPS_NAME_MOST  16384u
+#define IPS_NAMES_MOST ((size_t)64 << 20)
+#define IPS_MORE_NAMES "(more names)"
+
 /* Return a call site whose name is known at run time only. Equal arguments return the same site.
  * NULL only if out of memory (recording with a NULL site does nothing). @operation may be NULL. */
 IPS_API struct ips_site *ips_site_intern(const char *category, const char *name,
@@ -243,7 +254,8 @@ enum ips_event {
 
 /* Open a track, owned by the recording. @track is made unique in the run (by appending "(2)" and so
  * on). @params may be NULL: a host track. NULL if @recording is NULL, memory is short, or the
- * recording has IPS_TRACKS_MOST tracks: `tracks_refused` in meta counts those that it lacks.
+ * recording has IPS_TRACKS_MOST tracks or IPS_NAMES_MOST bytes of their names: `tracks_refused` in
+ * meta counts those that it lacks.
  *
  * The rings of all tracks take as much memory as 256 of the recording's ring_slots (512 MiB), and
  * a track itself 10 kB. A ring is at most a 64th of what is left of that: from about 200 tracks on
@@ -408,7 +420,9 @@ IPS_API void ips_flow_out_at(struct ips_track *track, struct ips_site *site, uin
 			     int64_t time_ns);
 IPS_API void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint64_t id,
 			    int64_t time_ns);
-/* As ips_span_arg_text(), for text of any length (copied to the heap). */
+/* As ips_span_arg_text(), for text of any length (copied to the heap). Where texts that are not
+ * written yet take as many bytes as rows may (row_queue_bytes), this waits until all are
+ * written. */
 IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_name,
 				    const char *value);
 /* Add an argument to the last ips_instant_at() of a track that ips_track_open_foreign() opened.

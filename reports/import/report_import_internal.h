@@ -148,7 +148,7 @@ struct import {
 	size_t call_places; /* 0: no call yet */
 };
 
-#define IMPORT_TEXT_SIZE 16385                  /* a name and its 0; longer names are cut */
+#define IMPORT_TEXT_SIZE (IPS_NAME_MOST + 1)    /* a name and its 0; longer names are cut */
 #define IMPORT_SITE_SIZE (3 * IMPORT_TEXT_SIZE) /* category, name and operation */
 
 static inline void import_used(struct import *import, enum report_import_use use)

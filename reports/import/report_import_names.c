@@ -130,7 +130,7 @@ uint32_t report__import_site(struct import *import, const struct import_event *e
 		if (!fresh || id == IMPORT_NO_ID)
 			return id;
 		import->sites.items[id] =
-			(struct import_site){ips_site_intern("", "(more names)", NULL), IPS_NULL,
+			(struct import_site){ips_site_intern("", IPS_MORE_NAMES, NULL), IPS_NULL,
 					     KINETO_NONE, "compute"};
 		return id;
 	}
@@ -343,7 +343,7 @@ const char *report__import_store(struct import *import, const char *text)
 	if (import->kept.bytes >= STORE_BYTES &&
 	    report__import_intern_find(&import->kept, text, strlen(text)) == IMPORT_NO_ID) {
 		report__import_note(import, REPORT_IMPORT_NOTE_OTHER_NAMES);
-		return "(more names)";
+		return IPS_MORE_NAMES;
 	}
 	id = report__import_intern(&import->kept, text, strlen(text), SIZE_MAX, &fresh);
 	return id == IMPORT_NO_ID ? NULL : import->kept.strings[id].text;

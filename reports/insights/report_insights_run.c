@@ -161,9 +161,10 @@ void report__insight_lost_events(struct insight_facts *facts)
 	const struct report_summary *s = &facts->summary;
 	const double all = (double)s->events + (double)s->dropped;
 	struct report_insight *insight;
-	char count[FMT_SIZE], share[FMT_SIZE], refused[FMT_SIZE], most[FMT_SIZE];
+	char count[FMT_SIZE], share[FMT_SIZE], refused[FMT_SIZE], most[FMT_SIZE],
+		all_names[FMT_SIZE];
 
-	if (s->dropped <= 0 && s->tracks_refused <= 0)
+	if (s->dropped <= 0 && s->tracks_refused <= 0 && s->names_cut <= 0)
 		return;
 	insight = report__insight_add(facts, "lost_events", REPORT_INSIGHT_PROBLEM, "overhead", "",
 				      sql_overhead);
@@ -171,14 +172,26 @@ void report__insight_lost_events(struct insight_facts *facts)
 	if (s->tracks_refused > 0) {
 		insight->sentence = report__insight_text(
 			facts,
-			"%s tracks are missing, since a recording may have %s; of the others %s "
-			"events were dropped.",
+			"%s tracks are missing, since a recording may have %s, and %s of their "
+			"names; of the others %s events were dropped.",
 			fmt_count(refused, s->tracks_refused), fmt_count(most, IPS_TRACKS_MOST),
-			fmt_count(count, s->dropped));
+			fmt_bytes(all_names, IPS_NAMES_MOST), fmt_count(count, s->dropped));
 		insight->remedy =
 			"One track for each thread or device, not for each task "
 			"(`ips_thread_track()` gives a track of a thread that has ended to "
 			"the next one).";
+		return;
+	}
+	if (s->dropped <= 0) {
+		insight->sentence = report__insight_text(
+			facts,
+			"%s names were cut after %s bytes, or are called \"" IPS_MORE_NAMES
+			"\" since all names take %s at most: different things may look the same.",
+			fmt_count(count, s->names_cut), fmt_count(most, IPS_NAME_MOST),
+			fmt_bytes(all_names, IPS_NAMES_MOST));
+		report__insight_number(insight, "names_cut", (double)s->names_cut, REPORT_COUNT);
+		insight->remedy = "Short names of call sites, tracks and tensors; what differs "
+				  "from call to call as an argument (`ips_span_arg_text()`).";
 		return;
 	}
 	insight->sentence = report__insight_text(

@@ -293,7 +293,8 @@ static const char sql_recording[] =
 	"(SELECT max(greatest) FROM counter_levels WHERE level = 12 AND track_id IN (SELECT "
 	"track_id FROM track_rows) AND site_id IN (SELECT site_id FROM sites s JOIN strings n ON "
 	"n.string_id = s.name_id WHERE n.value = '" IPS_RESIDENT_BYTES "')), "
-	"(SELECT CAST(value AS INTEGER) FROM meta_facts WHERE key = 'tracks_refused') "
+	"(SELECT CAST(value AS INTEGER) FROM meta_facts WHERE key = 'tracks_refused'), "
+	"(SELECT CAST(value AS INTEGER) FROM meta_facts WHERE key = 'names_cut') "
 	"FROM overhead_sums";
 
 static void read_recording(struct report_summary *out, const struct prof_query *query,
@@ -312,6 +313,7 @@ static void read_recording(struct report_summary *out, const struct prof_query *
 	out->health_hits = column_or_zero(query, 8);
 	out->peak_resident_bytes = prof_column_int(query, 9);
 	out->tracks_refused = column_or_zero(query, 10);
+	out->names_cut = column_or_zero(query, 11);
 	out->last_commit_ns = last;
 	/* A killed run has no end time; use its last commit. */
 	if (last > out->duration_ns)

@@ -107,6 +107,7 @@ struct report_summary {
 	bool oversubscribed;
 	struct report_stage *stage;
 	int64_t tracks_refused; /* that the recording lacks, since it has as many as it may have */
+	int64_t names_cut;      /* how often a name was cut, or replaced by "(more names)" */
 	int64_t spans, events, dropped, database_bytes, tensors, tensor_rows, health_hits;
 	int64_t peak_resident_bytes;  /* of the process; IPS_NULL: not sampled */
 	int64_t rules;                /* number of enabled health rules */

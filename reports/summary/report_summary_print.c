@@ -471,6 +471,9 @@ static void print_recording(struct print *print)
 	if (s->tracks_refused > 0)
 		print_line(print, LABEL "%s more than a recording may have are missing", "tracks",
 			   format_count(a, s->tracks_refused));
+	if (s->names_cut > 0)
+		print_line(print, LABEL "%s cut, or called \"(more names)\"", "names",
+			   format_count(a, s->names_cut));
 	print_line(print, LABEL "%s with %s rows of statistics", "tensors",
 		   format_count(a, s->tensors), format_count(b, s->tensor_rows));
 	if (s->peak_resident_bytes > 0)

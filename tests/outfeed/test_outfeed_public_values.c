@@ -375,11 +375,22 @@ static void test_impossible_tensors_are_refused(void **state)
 {
 	struct ips_outfeed_tensor_params params = ips_outfeed_tensor_defaults(NULL);
 	const int64_t great[] = {INT64_MAX / 2, 8}, none[] = {4, 0};
+	static char name[IPS_NAME_MOST + 2];
 	struct ips_outfeed *outfeed = public_open(NULL, NULL);
 
 	(void)state;
 	expect_refused(outfeed, &params, "no key");
+	memset(name, 'n', sizeof(name) - 1);
+	params.key = name;
+	expect_refused(outfeed, &params,
+		       "nnn...\": its key, queue or layer has more than 16384 bytes");
 	params.key = "x";
+	params.queue = name;
+	expect_refused(outfeed, &params, "tensor \"x...\": its key, queue or layer");
+	params.queue = NULL;
+	params.layer = name;
+	expect_refused(outfeed, &params, "tensor \"x...\": its key, queue or layer");
+	params.layer = NULL;
 	params.ndim = 2;
 	expect_refused(outfeed, &params, "tensor \"x\": a shape of 2 dimensions");
 	params.shape = great;

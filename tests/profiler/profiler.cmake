@@ -1,4 +1,4 @@
-foreach(name IN ITEMS record thread kill copier alone ahead)
+foreach(name IN ITEMS record names thread kill copier alone ahead)
 	ipuscope_add_test(NAME test_prof_${name} SOURCES test_prof_${name}.c support/prof_testing.c
 		LIBS profiler common PkgConfig::SQLITE LABELS unit)
 endforeach()

@@ -405,6 +405,8 @@ static const struct {
 	{"still_recording", NULL, NULL, 0, NULL, STATE},
 	{"repaired", NULL, NULL, 0, NULL, "INSERT INTO meta_facts VALUES ('repaired', '1')"},
 	{"lost_events", NULL, "dropped", 7, NULL, "UPDATE overhead_sum_rows SET dropped = 7"},
+	{"lost_events", NULL, "names_cut", 3, NULL,
+	 "INSERT INTO meta_facts VALUES ('names_cut', '3')"},
 	{"recording_cost", NULL, "record_ns", 1e9, NULL,
 	 "UPDATE overhead_sum_rows SET record_ns_estimate = 1000000000;"
 	 "UPDATE execution_sum_rows SET last_end_ns = 4000000000"},
