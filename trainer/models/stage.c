@@ -496,18 +496,13 @@ static bool is_of_steps(const struct model_shape *shape, int64_t steps)
 static bool is_stepwise(const struct model_layer *layer)
 {
 	const struct layer_attention *attention = layer->config;
+	const struct layer_ops *ops = layer->ops;
 
-	switch (layer->ops->kind) {
+	switch (ops->kind) {
 	case LAYER_KIND_attention:
 	case LAYER_KIND_multi_head_attention:
 		return attention->causal && !layer->mask && !layer->key_mask;
-	case LAYER_KIND_embedding: /* rows of a table, by index or by position */
-	case LAYER_KIND_position_embedding:
-	case LAYER_KIND_dropout:
-	case LAYER_KIND_elu:
-	case LAYER_KIND_leaky_relu:
-	case LAYER_KIND_relu:
-	case LAYER_KIND_rescaling:
+	case LAYER_KIND_position_embedding: /* rows of a table, by position */
 	case LAYER_KIND_add:
 	case LAYER_KIND_average:
 	case LAYER_KIND_maximum:
@@ -515,13 +510,9 @@ static bool is_stepwise(const struct model_layer *layer)
 	case LAYER_KIND_multiply:
 	case LAYER_KIND_subtract:
 		return true;
-	case LAYER_KIND_activation: /* over the last axis, which must not be the steps' */
-	case LAYER_KIND_dense:
-	case LAYER_KIND_layer_normalization:
-	case LAYER_KIND_softmax:
-		return layer->input.ndim > 1;
-	default:
-		return layer->ops->pass_through;
+	default: /* What works over the last axis must have another one for the steps. */
+		return ops->pass_through ||
+		       (ops->each_step && (ops->looks_up || layer->input.ndim > 1));
 	}
 }
 
