@@ -15,17 +15,30 @@ recorded() {
 }
 
 # figures WORD REGEX: the percentages behind the word in shown.txt, those of bars and folded lines too.
-figures() { grep -oE "$1 $2[0-9.]+ ?%" <shown.txt | grep -oE '[0-9.]+ ?%$' | tr -d ' %' | sort -u || true; }
+figures() {
+	awk -v what="$1 $2[0-9.]+ ?%" '{
+		for (; match($0, what); $0 = substr($0, RSTART + RLENGTH)) {
+			value = substr($0, RSTART, RLENGTH - 1)
+			sub(/ $/, "", value)
+			sub(/^.* /, "", value)
+			if (!said[value]++)
+				print value
+		}
+	}' shown.txt
+}
 
 # known WORD QUERY VALUE...: each value is one of the query's, at as many digits as are shown.
+declare -A shares # of a report and a query: its percentages with 0 to 9 digits
 known() {
-	local word=$1 rows=$2 value digits
+	local word=$1 rows=$2 value known
 	shift 2
+	[ $# -gt 0 ] || return 0
+	[ -n "${shares[$report $rows]-}" ] || shares[$report $rows]=$(sqlite3 "$report/profile.db" "WITH RECURSIVE digits(n) AS (VALUES (0) UNION ALL
+		SELECT n + 1 FROM digits WHERE n < 9) SELECT group_concat(printf('%.*f', n, 100 * share), ' ') FROM ($rows), digits")
+	known=${shares[$report $rows]}
 	for value; do
-		digits=${value#*.}
-		[ "$(sqlite3 "$report/profile.db" "SELECT count(*) > 0 FROM ($rows)
-			WHERE printf('%.${#digits}f', 100 * share) = '$value'")" = 1 ] || {
-			echo "FAILED: $report, $screen: $word $value % is none of $(sqlite3 "$report/profile.db" "SELECT group_concat(100 * share) FROM ($rows)")" >&2
+		[[ $value == *.* && " $known " == *" $value "* ]] || {
+			echo "FAILED: $report, $screen: $word $value % is none of $known" >&2
 			failures=$((failures + 1))
 		}
 		compared=$((compared + 1))
@@ -38,18 +51,24 @@ waiting="SELECT 1.0 * sum(idle_ns) / sum(compute_ns + exchange_ns + sync_ns + ho
 window="(SELECT min(start_ns) AS a, max(start_ns + dur_ns) AS b FROM spans WHERE clock = 'device')"
 idle="SELECT 1 - 1.0 * sum(dur_ns) / (b - a) AS share FROM spans, $window WHERE clock = 'device' AND depth = 0 GROUP BY track"
 
-# counted KEY QUERY COMMAND...: each number that the JSON which it prints has below the key, or in a row whose name that is, is one of the query's.
+# counted COMMAND... -- KEY QUERY...: each number that the JSON which it prints has below a key, or in a row whose name that is, is one of the query's.
 counted() {
-	local key=$1 rows=$2
-	shift 2
-	screen="$* ($key)"
-	"$@" >shown.json || fail "$screen"
-	# shellcheck disable=SC2046
-	known "$key" "$rows" $(sqlite3 :memory: "WITH shown AS (SELECT * FROM json_tree(readfile('shown.json'))),
-			every AS (SELECT key, type, atom, parent FROM shown UNION ALL
-				SELECT n.key, n.type, n.atom, n.parent + 1000000 * shown.id FROM shown, json_tree(shown.atom) n WHERE shown.key = 'numbers' AND shown.atom IS NOT NULL)
-		SELECT printf('%.9f', 100 * v.atom) FROM every v LEFT JOIN every n ON n.parent = v.parent AND n.key = 'name'
-		WHERE v.type IN ('real', 'integer') AND (v.key = '$key' OR v.key = 'value' AND n.atom = '$key')")
+	local command=() key rows
+	while [ "$1" != -- ]; do
+		command+=("$1")
+		shift
+	done
+	"${command[@]}" >shown.json || fail "${command[*]}"
+	while shift && [ $# -gt 0 ]; do
+		key=$1 rows=$2 screen="${command[*]} ($1)"
+		shift
+		# shellcheck disable=SC2046
+		known "$key" "$rows" $(sqlite3 :memory: "WITH shown AS (SELECT * FROM json_tree(readfile('shown.json'))),
+				every AS (SELECT key, type, atom, parent FROM shown UNION ALL
+					SELECT n.key, n.type, n.atom, n.parent + 1000000 * shown.id FROM shown, json_tree(shown.atom) n WHERE shown.key = 'numbers' AND shown.atom IS NOT NULL)
+			SELECT printf('%.9f', 100 * v.atom) FROM every v LEFT JOIN every n ON n.parent = v.parent AND n.key = 'name'
+			WHERE v.type IN ('real', 'integer') AND (v.key = '$key' OR v.key = 'value' AND n.atom = '$key')")
+	done
 }
 
 # predicted: the bubbles of What if are of the times beside them, and the screen has those of the report.
@@ -97,9 +116,9 @@ recorded four --pipeline.stages '[0,1,1,2,3,3]' --pipeline.schedule Interleaved 
 recorded replicas --ipu.auto_select_ipus 4
 recorded one "${no_pipeline[@]}"
 recorded grouped --pipeline.schedule Sequential --ipu.auto_select_ipus 2
-# The bubble that was recorded of one stage before 1.0.0: nobody shows it.
-cp -r one one_before
-sqlite3 one_before/profile.db "INSERT INTO bubble_sum_rows(rank, clock, mode, replica, stages, microbatches, runs, makespan_ns, least_makespan_ns,
+# A bubble of one stage, which another program may record: nobody shows it.
+cp -r one one_foreign
+sqlite3 one_foreign/profile.db "INSERT INTO bubble_sum_rows(rank, clock, mode, replica, stages, microbatches, runs, makespan_ns, least_makespan_ns,
 		greatest_makespan_ns, busy_ns, ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns, all_ns, idle_fraction, bubble_rate, bubble_over_ideal,
 		theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal, idle_fractions, bubble_rates, bubbles_over_ideal, theory_idle_fractions,
 		theory_bubble_rates, theory_bubbles_over_ideal)
@@ -108,8 +127,8 @@ sqlite3 one_before/profile.db "INSERT INTO bubble_sum_rows(rank, clock, mode, re
 		ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns)
 	SELECT context_id, clock, NULL, 1, 4, 100, 62, 0.38, 0.38, 0.61, 13, 12, 8, 5 FROM stage_timing_rows WHERE clock = 1 GROUP BY context_id" ||
 	fail "the bubble of one stage is not recorded"
-[ "$(sqlite3 one_before/profile.db "SELECT count(*) > 1 FROM bubble_sums")" = 1 ] || fail "one_before has no bubble"
-for report in two four replicas one one_before grouped; do
+[ "$(sqlite3 one_foreign/profile.db "SELECT count(*) > 1 FROM bubble_sums")" = 1 ] || fail "one_foreign has no bubble"
+for report in two four replicas one one_foreign grouped; do
 	before=$compared
 	sweep 80x24 100x30 120x40 200x60
 	for size in "${swept[@]}"; do
@@ -124,19 +143,15 @@ for report in two four replicas one one_before grouped; do
 	done
 	"$bin/ipu-report" "$report" export html --force -o page.html >said || fail "$report: the page"
 	looked sed -E 's/<[^>]*>/ /g; s/Bubble( of the (device|host) \((simulated|measured)\):)?/bubble/g; s/&[#a-z0-9]*;/ /g' page.html
-	counted idle_fraction "$bubble, replica" "$bin/ipu-report" "$report" bubbles --where "mode = 'train'" --json
-	counted bubble_rate "$rate, replica" "$bin/ipu-report" "$report" bubbles --where "mode = 'train'" --json
+	counted "$bin/ipu-report" "$report" bubbles --where "mode = 'train'" --json -- idle_fraction "$bubble, replica" bubble_rate "$rate, replica"
 	for name in summary insights; do
-		counted idle_fraction "$bubble" "$bin/ipu-report" "$report" $name --json
-		counted measured_idle_fraction "$bubble" "$bin/ipu-report" "$report" $name --json
-		counted bubble_rate "$rate" "$bin/ipu-report" "$report" $name --json
-		counted waiting_share "$waiting" "$bin/ipu-report" "$report" $name --json
+		counted "$bin/ipu-report" "$report" $name --json -- idle_fraction "$bubble" measured_idle_fraction "$bubble" bubble_rate "$rate" waiting_share "$waiting"
 	done
 	if [[ $report = one* ]]; then
 		# A run of one stage has no bubble, and its one IPU waits for no other.
 		[ $compared = $before ] || fail "$report: $((compared - before)) percentages of a pipeline"
 	else
-		counted waiting_share "$waiting" "$bin/ipu-report" "$report" time-split --json
+		counted "$bin/ipu-report" "$report" time-split --json -- waiting_share "$waiting"
 		[ $compared -gt $((before + 5)) ] || fail "$report: only $((compared - before)) percentages were found"
 	fi
 	predicted
