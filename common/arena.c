@@ -122,7 +122,7 @@ static int arena_add_block(struct arena *arena, size_t bytes)
 	size_t capacity = arena->block ? arena->block->capacity : ARENA_LEAST_BLOCK / 2;
 	struct arena_block *block;
 
-	capacity = capacity > PTRDIFF_MAX / 4 ? bytes : capacity * 2;
+	capacity *= 2; /* cannot wrap: arena_block_new() gives at most half of all addresses */
 	if (capacity < bytes)
 		capacity = bytes;
 

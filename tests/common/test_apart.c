@@ -64,6 +64,19 @@ static enum status forget_memory(void *user, struct apart_out *out, struct err *
 	return err_nomem(err);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Three quarters of what it may. */
+static enum status take_some_memory(void *user, struct apart_out *out, struct err *err)
+{
+	char *volatile some = mem_alloc((size_t)48 << 20);
+
+	if (!some)
+		return err_nomem(err);
+	mem_free(some);
+	return put_text(user, out, err);
+}
+#endif
+
 static enum status take_memory(void *user, struct apart_out *out, struct err *err)
 {
 	char *volatile much = mem_alloc((size_t)256 << 20);
@@ -136,6 +149,24 @@ static void test_failures_and_crashes_are_told(void **state)
 		assert_null(bytes);
 		assert_int_equal(length, 0);
 	}
+}
+
+static void test_memory_below_the_limit_is_there(void **state)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	/* However much this process has. */
+	char *volatile much = mem_alloc((size_t)256 << 20);
+	char text[] = "text", *bytes;
+	size_t length;
+
+	assert_non_null(much);
+	assert_int_equal(apart_call(take_some_memory, text, &request, &bytes, &length, NULL),
+			 ST_OK);
+	assert_string_equal(bytes, "text");
+	mem_free(bytes);
+	mem_free(much);
+#endif
+	(void)state;
 }
 
 /* Memory that ends without a limit of its own is no damage. */
@@ -295,6 +326,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_put_is_handed_over),
 		cmocka_unit_test(test_failures_and_crashes_are_told),
+		cmocka_unit_test(test_memory_below_the_limit_is_there),
 		cmocka_unit_test(test_without_a_limit_memory_ends),
 		cmocka_unit_test(test_what_fails_once_is_done),
 		cmocka_unit_test(test_a_crash_without_memory),

@@ -122,6 +122,21 @@ static void test_impossible_sizes_give_null(void **state)
 	arena_fini(&arena);
 }
 
+static void test_a_block_is_used_to_its_last_byte(void **state)
+{
+	struct arena arena;
+
+	(void)state;
+	assert_int_equal(arena_init(&arena, 256), 0);
+	support_fail_alloc(0);
+	assert_non_null(arena_alloc(&arena, 1, 192));
+	assert_non_null(arena_alloc(&arena, 1, 64));
+	assert_int_equal(arena.total, 256);
+	assert_false(support_alloc_failed());
+	support_fail_alloc(-1);
+	arena_fini(&arena);
+}
+
 /* True where all of the n-th failing run's calls went well. */
 static bool use_arena(struct arena *arena)
 {
@@ -170,6 +185,7 @@ int main(void)
 		cmocka_unit_test(test_steady_state_allocates_nothing),
 		cmocka_unit_test(test_peak_is_the_greatest_total),
 		cmocka_unit_test(test_impossible_sizes_give_null),
+		cmocka_unit_test(test_a_block_is_used_to_its_last_byte),
 		cmocka_unit_test(test_every_failing_allocation_leaves_a_usable_arena),
 	};
 

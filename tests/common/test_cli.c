@@ -278,6 +278,86 @@ static void test_help_is_tidy(void **state)
 	free(brief);
 }
 
+/* Blank lines, line feeds and blanks at the end: whatever a help text has, no line ends in one. */
+static void test_help_texts_keep_their_lines(void **state)
+{
+	static const struct cli_option spoken[] = {
+		{.name = "--one", .help = "First.\n\nSecond,\nthird. \n"},
+		{.name = "--two", .help = "Last.\n\n"},
+	};
+	static const struct cli_command with_lines = {
+		.name = "x", .summary = "x", .options = spoken, .option_count = ARRAY_LEN(spoken)};
+	char *text;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	(void)state;
+	cli_help(&with_lines, out);
+	fclose(out);
+	assert_contains(text, "\n      --one               First.\n"
+			      "\n"
+			      "                          Second,\n"
+			      "                          third.\n"
+			      "\n");
+	assert_contains(text, "\n      --two               Last.\n\n\n");
+	for (const char *line = strstr(text, "Second"); (line = strchr(line, '\n')); line++)
+		assert_true(line[-1] != ' ');
+	free(text);
+}
+
+/* Two blanks stand before a text; without room for them it begins below. Nothing is too long. */
+static void test_options_stand_beside_their_texts_where_they_fit(void **state)
+{
+	(void)state;
+	for (int length = 1; length < 300; length++) {
+		char argument[300], shown[128], expected[256], *text;
+		struct cli_option option = {.name = "-x", .argument = argument, .help = "Text."};
+		const struct cli_command one = {
+			.name = "x", .summary = "x", .options = &option, .option_count = 1};
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		memset(argument, 'A', sizeof(argument));
+		argument[length] = '\0';
+		snprintf(shown, sizeof(shown), "      -x %.118s", argument);
+		if (length <= 26 - 2 - 9)
+			snprintf(expected, sizeof(expected), "\n%-26sText.\n", shown);
+		else
+			snprintf(expected, sizeof(expected), "\n%s\n%26sText.\n", shown, "");
+		cli_help(&one, out);
+		fclose(out);
+		assert_contains(text, expected);
+		free(text);
+	}
+}
+
+/* A word that ends in the last column stays; one letter or byte of another character decides. */
+static void test_help_is_wrapped_after_80_columns(void **state)
+{
+	(void)state;
+	for (int length = 1; length < 60; length++) {
+		char help[512], wide[256] = "", *text;
+		struct cli_option option = {.name = "--one", .help = help};
+		const struct cli_command one = {
+			.name = "x", .summary = "x", .options = &option, .option_count = 1};
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		/* As many columns, and twice as many bytes. */
+		for (int i = 0; i < length; i++)
+			memcpy(wide + 2 * i, "\303\244", 3);
+		snprintf(help, sizeof(help), "a %s b", wide);
+		cli_help(&one, out);
+		fclose(out);
+		snprintf(help, sizeof(help), "%s%s%sb\n", "      --one               a",
+			 28 + length > 80 ? "\n                          " : " ", wide);
+		strcpy(strrchr(help, 'b'),
+		       28 + length + 2 > 80 ? "\n                          b\n" : " b\n");
+		assert_contains(text, help);
+		free(text);
+	}
+}
+
 static void test_version_is_one_line(void **state)
 {
 	char *text = standard("--version", NULL);
@@ -844,6 +924,9 @@ int main(void)
 		cmocka_unit_test(test_no_word_behind_the_last_is_a_value),
 		cmocka_unit_test(test_a_list_of_no_words_is_empty),
 		cmocka_unit_test(test_help_is_tidy),
+		cmocka_unit_test(test_help_texts_keep_their_lines),
+		cmocka_unit_test(test_help_is_wrapped_after_80_columns),
+		cmocka_unit_test(test_options_stand_beside_their_texts_where_they_fit),
 		cmocka_unit_test(test_version_is_one_line),
 		cmocka_unit_test(test_standard_looks_only_at_options),
 		cmocka_unit_test(test_bash_completion_works),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "support/support.h"
 
@@ -157,6 +158,140 @@ static void test_a_pipe_is_read_to_its_end(void **state)
 	assert_string_equal(text, "through");
 	mem_free(text);
 	close(ends[0]);
+}
+
+/* In pieces of every kind, none of which is less but the last. */
+static void test_a_reader_gives_all_in_order(void **state)
+{
+	static const size_t pieces[] = {1, 7, 500, 999, 1000, 1001, 5000};
+	struct fixture *f = *state;
+	const char *path = in_dir(f, "file");
+	char data[1000], read[5000];
+	const int next = dup(0);
+
+	close(next);
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (char)(i * 31);
+	support_write_file(path, data, sizeof(data));
+	for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
+		struct fs_reader reader;
+		size_t at = 0, got;
+
+		assert_int_equal(fs_reader_open(&reader, path, NULL), ST_OK);
+		assert_int_equal(reader.size, sizeof(data));
+		do {
+			assert_int_equal(fs_reader_read(&reader, read, pieces[i], &got, NULL),
+					 ST_OK);
+			assert_int_equal(got, min(pieces[i], sizeof(data) - at));
+			assert_memory_equal(read, data + at, got);
+			at += got;
+		} while (got > 0);
+		assert_int_equal(at, sizeof(data));
+		fs_reader_close(&reader);
+		assert_int_equal(reader.fd, -1);
+	}
+	/* No descriptor is left. */
+	assert_int_equal(dup(0), next);
+	close(next);
+}
+
+static void test_a_reader_has_any_descriptor(void **state)
+{
+	const int input = dup(STDIN_FILENO);
+	struct fixture *f = *state;
+	struct fs_reader reader;
+	int next;
+
+	support_write_file(in_dir(f, "file"), "x", 1);
+	close(STDIN_FILENO);
+	assert_int_equal(fs_reader_open(&reader, in_dir(f, "file"), NULL), ST_OK);
+	assert_int_equal(reader.fd, STDIN_FILENO);
+	fs_reader_close(&reader);
+	next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(next, STDIN_FILENO);
+	dup2(input, STDIN_FILENO);
+	close(input);
+}
+
+static void test_a_device_without_an_end_ends_before_a_pipe(void **state)
+{
+	struct fs_reader reader;
+	static char read[65536];
+	uint64_t device;
+	size_t got, all = 0;
+	char name[64];
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(fs_reader_open(&reader, "/dev/zero", NULL), ST_OK);
+	device = reader.left;
+	while (all < (size_t)16 << 20 &&
+	       fs_reader_read(&reader, read, sizeof(read), &got, NULL) == ST_OK)
+		all += got;
+	assert_int_equal(all, device);
+	fs_reader_close(&reader);
+	assert_int_equal(pipe(ends), 0);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", ends[0]);
+	assert_int_equal(fs_reader_open(&reader, name, NULL), ST_OK);
+	assert_true(reader.left > device);
+	fs_reader_close(&reader);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A packet of a pipe comes alone, as what another program writes at a time mostly does. */
+static void test_a_reader_waits_for_all_of_a_piece(void **state)
+{
+	struct fs_reader reader = {.path = "here", .size = -1};
+	char read[20];
+	struct err err;
+	size_t got;
+	int ends[2];
+
+	(void)state;
+	for (uint64_t limit = 0; limit < 12; limit++) {
+		const enum status status = limit < 8 + (limit & 1) ? ST_LIMIT : ST_OK;
+
+		assert_int_equal(pipe2(ends, O_DIRECT), 0);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(write(ends[1], "abcdefghi" + 3 * i, 3), 3);
+		close(ends[1]);
+		reader.fd = ends[0];
+		reader.left = limit;
+		assert_int_equal(fs_reader_read(&reader, read, 8 + (limit & 1), &got, &err),
+				 status);
+		if (status == ST_OK) {
+			assert_int_equal(got, 8 + (limit & 1));
+			assert_memory_equal(read, "abcdefghi", got);
+			assert_int_equal(reader.left, limit - got);
+		} else {
+			assert_string_equal(err.text, "here: larger than the limit of its kind, "
+						      "a device or pipe");
+		}
+		fs_reader_close(&reader);
+	}
+}
+
+static void test_a_reader_tells_what_cannot_be_read(void **state)
+{
+	struct fixture *f = *state;
+	struct fs_reader reader;
+	struct err err;
+	char byte;
+	size_t got;
+
+	assert_int_equal(fs_reader_open(&reader, in_dir(f, "missing"), &err), ST_NOTFOUND);
+	fs_reader_close(&reader);
+	assert_int_equal(fs_reader_open(&reader, f->dir, &err), ST_INVALID);
+	assert_int_equal(reader.fd, -1);
+	reader.fd = open(f->dir, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fs_reader_read(&reader, &byte, 1, &got, &err), ST_IO);
+	assert_contains(err.text, ": cannot read: Is a directory");
+	fs_reader_close(&reader);
+	/* A pipe tells no size, nor does what the kernel makes as it is read. */
+	assert_int_equal(fs_reader_open(&reader, "/proc/self/stat", NULL), ST_OK);
+	assert_int_equal(reader.size, -1);
+	fs_reader_close(&reader);
 }
 
 static void test_what_killed_processes_left_is_removed(void **state)
@@ -425,6 +560,42 @@ static void test_existence_is_told(void **state)
 	assert_false(fs_is_same(path, in_dir(f, "y")));
 }
 
+static void test_a_folder_is_listed_in_byte_order(void **state)
+{
+	struct fixture *f = *state;
+	struct fs_list list;
+	struct err err;
+	bool failed = true;
+	char name[16];
+
+	assert_int_equal(fs_list(&list, f->dir, NULL), ST_OK);
+	assert_int_equal(list.count, 0);
+	fs_list_free(&list);
+	support_write_file(in_dir(f, ".hidden"), "", 0);
+	for (int i = 0; i < 26; i++) {
+		snprintf(name, sizeof(name), "%c%d", i % 2 ? 'a' + i : 'Z' - i, i);
+		support_write_file(in_dir(f, name), "", 0);
+	}
+	for (long n = 0; failed; n++) {
+		enum status status;
+
+		support_fail_alloc(n);
+		status = fs_list(&list, f->dir, &err);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
+		assert_int_equal(list.count, failed ? 0 : 26);
+		for (size_t i = 1; i < list.count; i++)
+			assert_true(strcmp(list.names[i - 1], list.names[i]) < 0);
+		fs_list_free(&list);
+		assert_int_equal(list.count, 0);
+		assert_true(n < 100);
+	}
+	assert_int_equal(fs_list(&list, in_dir(f, "missing"), &err), ST_NOTFOUND);
+	assert_contains(err.text, "missing: cannot list: ");
+	assert_int_equal(list.count, 0);
+}
+
 static void test_xdg_folders(void **state)
 {
 	char out[FS_PATH_SIZE];
@@ -515,6 +686,11 @@ int main(void)
 		with_dir(test_a_folder_is_not_a_file),
 		with_dir(test_limit_is_kept),
 		cmocka_unit_test(test_a_pipe_is_read_to_its_end),
+		with_dir(test_a_reader_gives_all_in_order),
+		cmocka_unit_test(test_a_reader_waits_for_all_of_a_piece),
+		with_dir(test_a_reader_has_any_descriptor),
+		cmocka_unit_test(test_a_device_without_an_end_ends_before_a_pipe),
+		with_dir(test_a_reader_tells_what_cannot_be_read),
 		cmocka_unit_test(test_what_killed_processes_left_is_removed),
 		cmocka_unit_test(test_writers_of_one_file_leave_each_other_alone),
 		with_dir(test_failed_write_leaves_the_old_file),
@@ -529,6 +705,7 @@ int main(void)
 		with_dir(test_folders_are_made_with_their_parents),
 		with_dir(test_a_file_in_the_way_is_named),
 		with_dir(test_existence_is_told),
+		with_dir(test_a_folder_is_listed_in_byte_order),
 		cmocka_unit_test(test_xdg_folders),
 		cmocka_unit_test(test_a_path_that_does_not_fit_is_none),
 		with_dir(test_every_failing_allocation_is_reported),

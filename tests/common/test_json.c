@@ -151,6 +151,26 @@ static void test_duplicate_keys_are_refused_with_their_place(void **state)
 	assert_null(node);
 	assert_string_equal(err.text, "t.json: a[1]: the key \"x\" is there twice");
 
+	/* Any two of few keys. */
+	for (int count = 2; count <= 4; count++)
+		for (int second = 1; second < count; second++)
+			for (int first = 0; first < second; first++) {
+				char few[64] = "{", expected[64];
+				size_t used = 1;
+
+				for (int i = 0; i < count; i++)
+					used += (size_t)snprintf(
+						few + used, sizeof(few) - used, "%s\"%c\": %d",
+						i ? ", " : "", 'a' + (i == second ? first : i), i);
+				snprintf(few + used, sizeof(few) - used, "}");
+				snprintf(expected, sizeof(expected),
+					 "t.json: the key \"%c\" is there twice", 'a' + first);
+				assert_int_equal(
+					json_parse(&node, few, strlen(few), "t.json", &err),
+					ST_INVALID);
+				assert_string_equal(err.text, expected);
+			}
+
 	/* Keys differ in letter case: two keys. */
 	text = "{\"a\": 1, \"A\": 2}";
 	assert_int_equal(json_parse(&node, text, strlen(text), "t.json", &err), ST_OK);

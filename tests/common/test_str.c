@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "support/support.h"
 
 static void test_text_grows(void **state)
@@ -138,6 +139,122 @@ static void test_nearest_leaves_very_long_words_alone(void **state)
 	word[sizeof(word) - 1] = '\0';
 	assert_null(str_nearest(word, names, 2));
 	assert_string_equal(str_nearest("X", names, 2), "x");
+}
+
+static void test_nearest_compares_words_of_128_letters(void **state)
+{
+	char word[130], other[130];
+	const char *names[] = {other};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(word); i++)
+		word[i] = other[i] = (char)('a' + i * i % 25);
+	word[128] = other[128] = '\0';
+	assert_ptr_equal(str_nearest(word, names, 1), other);
+	other[128] = 'x';
+	other[129] = '\0';
+	assert_null(str_nearest(word, names, 1));
+	assert_null(str_nearest(other, (const char *[]){word}, 1));
+}
+
+/* Every length of word, with every number of letters changed. */
+static void test_nearest_lets_a_third_of_the_letters_differ(void **state)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz", digits[] = "0123456789";
+	char word[sizeof(letters)], other[sizeof(letters)];
+	const char *names[] = {other};
+
+	(void)state;
+	for (size_t length = 1; length < sizeof(letters); length++) {
+		const size_t third = length < 3 ? 1 : length / 3;
+
+		for (size_t changed = 0; changed <= length && changed < 10; changed++) {
+			const char *near;
+
+			str_copy(word, length + 1, letters);
+			str_copy(other, length + 1, letters);
+			memcpy(other, digits, changed);
+			near = str_nearest(word, names, 1);
+			if (!near != (changed > third || changed == length))
+				fail_msg("%s: %s", word, near ? near : "none");
+		}
+	}
+}
+
+/* The least cost of edits that make the first @i letters of @a the first @j of @b, as defined. */
+static unsigned edits(const char *a, size_t i, const char *b, size_t j, int known[9][9])
+{
+	unsigned best;
+
+	if (i == 0 || j == 0)
+		return 4 * (unsigned)(i + j);
+	if (known[i][j] >= 0)
+		return (unsigned)known[i][j];
+	best = edits(a, i - 1, b, j - 1, known);
+	if (a[i - 1] != b[j - 1])
+		best += (a[i - 1] | 32) == (b[j - 1] | 32) ? 1 : 4;
+	best = min(best, edits(a, i - 1, b, j, known) + 4);
+	best = min(best, edits(a, i, b, j - 1, known) + 4);
+	if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+		best = min(best, edits(a, i - 2, b, j - 2, known) + 4);
+	known[i][j] = (int)best;
+	return best;
+}
+
+static void draw_word(uint32_t *drawn, char word[9])
+{
+	static const char letters[] = "azAZ";
+	size_t length;
+
+	*drawn = *drawn * 1664525 + 1013904223;
+	length = 1 + (*drawn >> 28) % 8;
+	for (size_t i = 0; i < length; i++) {
+		*drawn = *drawn * 1664525 + 1013904223;
+		word[i] = letters[*drawn >> 30];
+	}
+	word[length] = '\0';
+}
+
+/* Of many words of few letters, where each way to edit is the best one somewhere. */
+static void test_nearest_has_the_fewest_edits(void **state)
+{
+	uint32_t drawn = 1;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		char word[9], others[3][9];
+		const char *names[3] = {others[0], others[1], others[2]}, *expected = NULL, *near;
+		unsigned best = UINT_MAX;
+
+		draw_word(&drawn, word);
+		for (size_t i = 0; i < 3; i++) {
+			size_t length = strlen(word), other, most;
+			int known[9][9];
+			unsigned cost;
+
+			draw_word(&drawn, others[i]);
+			other = strlen(others[i]);
+			most = max(max(length, other) / 3, (size_t)1);
+			memset(known, -1, sizeof(known));
+			cost = edits(word, length, others[i], other, known);
+			if (cost <= 4 * most && cost < 4 * length && cost < best) {
+				best = cost;
+				expected = others[i];
+			}
+		}
+		near = str_nearest(word, names, 3);
+		if (near != expected)
+			fail_msg("%s: %s, not %s", word, near ? near : "none",
+				 expected ? expected : "none");
+	}
+}
+
+static void test_of_words_as_near_the_first_is_suggested(void **state)
+{
+	static const char *const names[] = {"far", "seeds", "speed", "seedy"};
+
+	(void)state;
+	assert_string_equal(str_nearest("seed", names, ARRAY_LEN(names)), "seeds");
 }
 
 static void test_copy_never_cuts_a_character(void **state)
@@ -315,7 +432,11 @@ static void test_hidden_characters_are_shown_but_those_that_are_kept(void **stat
 		{"", "a?b?c?d?e?"},
 		{"\t", "a\tb?c?d?e?"},
 		{"\033\177", "a?b\033c\177d?e?"},
+		/* The low byte of a mark of direction is no such mark. */
+		{"\056", "a?b?c?d?e?"},
 	};
+	/* A byte that is no UTF-8 may be a control; 0 is one. */
+	char bytes[] = {'a', '\377', '\237', '\0', '\303', 'b'};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -324,6 +445,155 @@ static void test_hidden_characters_are_shown_but_those_that_are_kept(void **stat
 		text[utf8_show(text, strlen(text), rows[i].kept)] = '\0';
 		assert_string_equal(text, rows[i].shown);
 	}
+	assert_int_equal(utf8_show(bytes, sizeof(bytes), "\t"), sizeof(bytes));
+	assert_memory_equal(bytes, "a\377??\303b", sizeof(bytes));
+}
+
+/* UTF-8 as the standard builds it, whether or not there is such a character. */
+static size_t encode(uint32_t character, size_t length, char out[8])
+{
+	static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+	if (length == 1) {
+		out[0] = (char)character;
+	} else {
+		for (size_t i = length; i-- > 1; character >>= 6)
+			out[i] = (char)(0x80 | (character & 0x3f));
+		out[0] = (char)(lead[length] | character);
+	}
+	out[length] = '\0';
+	return length;
+}
+
+static void test_each_character_is_read_in_its_shortest_form_alone(void **state)
+{
+	char text[8];
+
+	(void)state;
+	for (uint32_t character = 0; character < 0x140000; character++) {
+		const bool good =
+			character < 0xd800 || (character > 0xdfff && character < 0x110000);
+		const int shortest = character < 0x80      ? 1
+				     : character < 0x800   ? 2
+				     : character < 0x10000 ? 3
+							   : 4;
+
+		for (int length = shortest; length <= 4; length++) {
+			uint32_t read = 0;
+			int found;
+
+			encode(character, (size_t)length, text);
+			found = utf8_read(text, &read);
+			if (found != (good && length == shortest ? length : 0) ||
+			    (found > 0 && read != character))
+				fail_msg("U+%04x in %d bytes: %d", character, length, found);
+		}
+	}
+	/* No other byte begins one. */
+	for (unsigned byte = 0x80; byte < 0x100; byte++) {
+		if (byte >= 0xc2 && byte <= 0xf4)
+			continue;
+		for (int next = 0x80; next < 0xc0; next++) {
+			uint32_t read;
+
+			memcpy(text, (const char[]){(char)byte, (char)next, (char)next, (char)next},
+			       4);
+			assert_int_equal(utf8_read(text, &read), 0);
+		}
+	}
+	/* Each byte after the first belongs to the character. */
+	for (int length = 2; length <= 4; length++) {
+		uint32_t read;
+
+		for (int cut = 1; cut < length; cut++) {
+			encode(0x10fff >> 4 * (4 - length), (size_t)length, text);
+			assert_int_equal(utf8_read(text, &read), length);
+			text[cut] = 'x';
+			assert_int_equal(utf8_read(text, &read), 0);
+		}
+	}
+}
+
+/* The first and the last character of ranges, and what stands before and after them. */
+static void test_columns_of_characters(void **state)
+{
+	static const struct {
+		uint32_t character;
+		int columns;
+		bool hidden;
+	} rows[] = {
+		{0x1f, 1, true},     {0x20, 1, false},    {0x7e, 1, false},     {0x7f, 1, true},
+		{0x9f, 1, true},     {0xa0, 1, false},    {0xac, 1, false},     {0xad, 1, true},
+		{0xae, 1, false},    {0xe4, 1, false},    {0x2ff, 1, false},    {0x300, 0, false},
+		{0x36f, 0, false},   {0x370, 1, false},   {0x10ff, 1, false},   {0x1100, 2, false},
+		{0x115f, 2, false},  {0x1160, 0, false},  {0x11ff, 0, false},   {0x1200, 1, false},
+		{0x200a, 1, false},  {0x200b, 1, true},   {0x200f, 1, true},    {0x2010, 1, false},
+		{0x2026, 1, false},  {0x3163, 2, false},  {0x3164, 1, true},    {0x3165, 2, false},
+		{0x4e00, 2, false},  {0xa4cf, 2, false},  {0xa4d0, 1, false},   {0xfeff, 1, true},
+		{0x1f2ff, 1, false}, {0x1f300, 2, false}, {0x1f64f, 2, false},  {0x1f650, 1, false},
+		{0x1ffff, 1, false}, {0x20000, 2, false}, {0x3fffd, 2, false},  {0x3fffe, 1, false},
+		{0xdffff, 1, false}, {0xe0000, 1, true},  {0xe0fff, 1, true},   {0xe1000, 1, false},
+		{0xeffff, 1, false}, {0xf0000, 0, false}, {0x10ffff, 0, false},
+	};
+	char text[8];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const uint32_t character = rows[i].character;
+		const int length = character < 0x80      ? 1
+				   : character < 0x800   ? 2
+				   : character < 0x10000 ? 3
+							 : 4;
+		uint32_t decoded;
+		int columns;
+
+		encode(character, (size_t)length, text);
+		if (utf8_is_hidden(character) != rows[i].hidden ||
+		    utf8_columns(text) != rows[i].columns)
+			fail_msg("U+%04x: %d columns", character, utf8_columns(text));
+		utf8_decode(text, &decoded, &columns);
+		assert_int_equal(columns, rows[i].columns);
+		assert_int_equal(decoded, rows[i].hidden ? '?' : character);
+		/* What has no columns is cut off with what it stands on. */
+		for (columns = 0; columns < 4; columns++)
+			assert_int_equal(utf8_cut(text, columns),
+					 columns < rows[i].columns ? 0 : length);
+	}
+}
+
+static void test_a_cut_takes_as_many_characters_as_fit(void **state)
+{
+	/* One column, two, one, none, two. */
+	static const char text[] = "a\xe4\xb8\x80"
+				   "e\xcc\x81\xe4\xb8\x80";
+	static const int cuts[] = {0, 1, 1, 4, 7, 7, 10, 10, 10};
+
+	(void)state;
+	for (int columns = 0; columns < (int)ARRAY_LEN(cuts); columns++)
+		assert_int_equal(utf8_cut(text, columns), cuts[columns]);
+	assert_int_equal(utf8_cut(text, INT_MAX), sizeof(text) - 1);
+}
+
+static void test_what_is_no_text_is_one_column_a_byte(void **state)
+{
+	uint32_t character;
+	int columns;
+
+	(void)state;
+	assert_int_equal(utf8_columns(NULL), 0);
+	assert_int_equal(utf8_columns(""), 0);
+	assert_int_equal(utf8_columns("a\xff\xc3"
+				      "b\xe2\x82"),
+			 6);
+	assert_int_equal(utf8_decode("\xff", &character, &columns), 1);
+	assert_int_equal(character, '?');
+	assert_int_equal(utf8_decode("\001", &character, &columns), 1);
+	assert_int_equal(character, '?');
+	assert_int_equal(utf8_decode("\t", &character, &columns), 1);
+	assert_int_equal(character, ' ');
+	assert_int_equal(utf8_decode("\n", &character, &columns), 1);
+	assert_int_equal(character, ' ');
+	assert_int_equal(utf8_decode("", &character, &columns), 0);
 }
 
 int main(void)
@@ -335,6 +605,10 @@ int main(void)
 		cmocka_unit_test(test_failed_growth_keeps_what_was_there),
 		cmocka_unit_test(test_nearest_suggests_what_was_meant),
 		cmocka_unit_test(test_nearest_leaves_very_long_words_alone),
+		cmocka_unit_test(test_nearest_compares_words_of_128_letters),
+		cmocka_unit_test(test_nearest_lets_a_third_of_the_letters_differ),
+		cmocka_unit_test(test_nearest_has_the_fewest_edits),
+		cmocka_unit_test(test_of_words_as_near_the_first_is_suggested),
 		cmocka_unit_test(test_copy_never_cuts_a_character),
 		cmocka_unit_test(test_shorten_leaves_both_ends),
 		cmocka_unit_test(test_starts_with),
@@ -345,6 +619,10 @@ int main(void)
 		cmocka_unit_test(test_reals),
 		cmocka_unit_test(test_a_real_has_a_point_in_any_locale),
 		cmocka_unit_test(test_hidden_characters_are_shown_but_those_that_are_kept),
+		cmocka_unit_test(test_each_character_is_read_in_its_shortest_form_alone),
+		cmocka_unit_test(test_columns_of_characters),
+		cmocka_unit_test(test_a_cut_takes_as_many_characters_as_fit),
+		cmocka_unit_test(test_what_is_no_text_is_one_column_a_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
