@@ -131,6 +131,22 @@ void support_write_file(const char *path, const void *data, size_t length)
 	support_must(fclose(file) == 0, path);
 }
 
+void support_check_golden(const char *name, const char *text)
+{
+	char path[SUPPORT_PATH_SIZE], *golden;
+	size_t line = 1, at = 0;
+
+	snprintf(path, sizeof(path), "%s/tests/golden/%s", support_source_dir(), name);
+	if (getenv("UPDATE_GOLDEN"))
+		support_write_file(path, text, strlen(text));
+	golden = support_read_file(path, NULL);
+	while (text[at] && text[at] == golden[at])
+		line += text[at++] == '\n';
+	if (text[at] != golden[at])
+		fail_msg("%s:%zu is no longer what comes out: %.200s", path, line, text + at);
+	free(golden);
+}
+
 /* ---- failing allocations --------------------------------------------------------------------- */
 
 static atomic_long alloc_left;  /* allocations until the one that fails; below 0: past it */
