@@ -219,20 +219,20 @@ struct readers {
 static int find_readers(struct measured *measured, struct readers *out)
 {
 	const struct ipu_graph *graph = &measured->graph;
-	size_t reads = 0;
 
-	for (int n = 0; n < graph->node_count; n++)
-		reads += (size_t)graph->nodes[n].read_count;
 	out->first =
 		arena_alloc(&measured->arena, (size_t)graph->tensor_count + 1, sizeof(*out->first));
-	out->node = arena_alloc(&measured->arena, reads + 1, sizeof(*out->node));
-	if (!out->first || !out->node)
+	if (!out->first)
 		return -1;
 	for (int n = 0; n < graph->node_count; n++)
 		for (int i = 0; i < graph->nodes[n].read_count; i++)
 			out->first[graph->nodes[n].reads[i]]++;
 	for (int t = 1; t <= graph->tensor_count; t++)
 		out->first[t] += out->first[t - 1];
+	out->node = arena_alloc(&measured->arena, (size_t)out->first[graph->tensor_count] + 1,
+				sizeof(*out->node));
+	if (!out->node)
+		return -1;
 	for (int n = graph->node_count - 1; n >= 0; n--)
 		for (int i = 0; i < graph->nodes[n].read_count; i++)
 			out->node[--out->first[graph->nodes[n].reads[i]]] = n;

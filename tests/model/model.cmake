@@ -1,5 +1,5 @@
 # Tests of what describes a model, of run files and their rules, and of plans.
-foreach(module IN ITEMS application application_model layer_attention_lower layer_conv_lower model model_graph schedule)
+foreach(module IN ITEMS application application_model layer_attention_lower layer_conv_lower layers learn model model_graph schedule)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c
 		support/model_texts.c LIBS model LABELS unit model)
 endforeach()
@@ -9,7 +9,7 @@ foreach(module IN ITEMS lower lower_nodes)
 endforeach()
 ipuscope_add_test(NAME test_plan_gantt SOURCES test_plan_gantt.c support/pipeline_sample.c LIBS model_plan LABELS unit model)
 # These run the command.
-foreach(module IN ITEMS plan_schedule plan_operation)
+foreach(module IN ITEMS plan_schedule plan_operation plan_figures)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/plan.c LIBS PkgConfig::CJSON LABELS unit model)
 endforeach()
 add_dependencies(tests_model ipu-plan)

@@ -502,6 +502,31 @@ static void test_functional_models_in_a_row_count_their_objects_each(void **stat
 	model_free(m);
 }
 
+/* Two models in a functional one that list the same Dense: its shared_object_id counts in all. */
+static void test_functional_models_in_another_share_their_objects(void **state)
+{
+#define OWN_DENSE(id)                                                                              \
+	"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 1}, \"name\": "      \
+	"\"d\", \"inbound_nodes\": " FROM("i") ", \"shared_object_id\": " id "}"
+#define LISTS(name, id, from)                                                                      \
+	"{\"class_name\": \"Functional\", \"name\": \"" name "\", \"config\": {\"name\": \"" name  \
+	"\", \"layers\": [" INPUT("i") ", " OWN_DENSE(id) "], " ENDS(                              \
+		"i", "d") "}, \"inbound_nodes\": " FROM(from) "}"
+	struct model *m = support_model(MODEL(INPUT("x") ", " LISTS("m", "3", "x") ", " LISTS(
+						      "n", "3", "m") ", " LISTS("o", "4", "n"),
+					      ENDS("x", "o")),
+					NULL);
+
+	(void)state;
+	assert_int_equal(m->layer_count, 3);
+	assert_false(model_layer_again(m, &m->layers[0]));
+	assert_true(model_layer_again(m, &m->layers[1]));
+	assert_int_equal(m->layers[1].first_param, m->layers[0].first_param);
+	assert_false(model_layer_again(m, &m->layers[2]));
+	assert_int_equal(m->param_count, 4);
+	model_free(m);
+}
+
 /* tf.keras 1.15: three items a tensor, "Model" for "Functional". */
 static void test_the_model_class_of_tensorflow_1(void **state)
 {
@@ -1057,6 +1082,68 @@ static void test_states_are_layers_of_their_own(void **state)
 		support_assert_refused(&bad[i], NULL);
 }
 
+/* A model of two outputs; the outputs and states of both directions. */
+static void test_outputs_are_those_of_the_last_layers(void **state)
+{
+#define SPLIT(name, from)                                                                          \
+	"{\"class_name\": \"Functional\", \"name\": \"" name "\", \"config\": {\"name\": \"" name  \
+	"\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": "   \
+	"[null, 5, 2], \"name\": \"i\"}, \"inbound_nodes\": []}, " DENSE(                          \
+		"p", "3", FROM("i")) ", " DENSE("q", "4",                                          \
+						FROM("i")) "], \"input_layers\": [[\"i\", 0, "     \
+							   "0]], \"output_layers\": "              \
+							   "[[\"p\", 0, 0], [\"q\", 0, 0]]}" from  \
+							   "}"
+#define BOTH_WAYS(merge, more, from)                                                               \
+	"{\"class_name\": \"Bidirectional\", \"name\": \"b\", \"config\": {\"name\": \"b\", "      \
+	"\"merge_mode\": " merge                                                                   \
+	", \"layer\": {\"class_name\": \"LSTM\", \"config\": {\"units\": "                         \
+	"3" more "}}}" from "}"
+#define INBOUND ", \"inbound_nodes\": [[[\"x\", 0, 0, {}]]]"
+	static const struct {
+		const char *layer, *name;
+		int outputs;
+	} rows[] = {
+		{SPLIT("s", INBOUND), "s", 2},
+		{BOTH_WAYS("null", "", INBOUND), "b", 2},
+		{BOTH_WAYS("\"sum\"", ", \"return_state\": true", INBOUND), "b", 5},
+		{BOTH_WAYS("null", ", \"return_state\": true", INBOUND), "b", 6},
+		{BOTH_WAYS("\"sum\"", "", INBOUND), "b", 1},
+	};
+	static const struct support_refusal bad[] = {
+		{"{\"layers\": [" SPLIT("s", "") "]}", ST_INVALID,
+		 "layers[0]: \"s\" has 2 outputs: that needs a functional model"},
+		{"{\"layers\": [" BOTH_WAYS("null", "", "") "]}", ST_INVALID,
+		 "layers[0]: \"b\" has 2 outputs: that needs a functional model"},
+		{"{\"layers\": [" BOTH_WAYS("\"sum\"", ", \"return_state\": true", "") "]}",
+		 ST_INVALID, "layers[0]: \"b\" has 5 outputs: that needs a functional model"},
+	};
+	const struct model_shape steps = {.ndim = 2, .dim = {5, 2}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		for (int output = 0; output <= rows[i].outputs; output++) {
+			char *ends = mem_printf("\"input_layers\": [[\"x\", 0, 0]], "
+						"\"output_layers\": [[\"%s\", 0, %d]]",
+						rows[i].name, output);
+			char *text = mem_printf(STATES("%s", "%s"), rows[i].layer, ends);
+			struct model *model;
+			struct err err = {0};
+
+			assert_non_null(text);
+			if (support_model_read(&model, text, NULL, &err) == ST_OK)
+				assert_true(output < rows[i].outputs);
+			else if (output == 0 || output < rows[i].outputs)
+				fail_msg("%s, output %d: %s", rows[i].name, output, err.text);
+			model_free(model);
+			mem_free(text);
+			mem_free(ends);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		support_assert_refused(&bad[i], &steps);
+}
+
 static void test_names_of_tensorflow_2_1_name_their_replacement(void **state)
 {
 	static const struct {
@@ -1197,6 +1284,7 @@ int main(void)
 		cmocka_unit_test(test_applications_are_read_like_any_model),
 		cmocka_unit_test(test_older_sequential_models_are_lists),
 		cmocka_unit_test(test_functional_models_in_a_row_count_their_objects_each),
+		cmocka_unit_test(test_functional_models_in_another_share_their_objects),
 		cmocka_unit_test(test_the_model_class_of_tensorflow_1),
 		cmocka_unit_test(test_open_shapes_are_filled_from_the_data),
 		cmocka_unit_test(test_default_names_are_keras),
@@ -1211,6 +1299,7 @@ int main(void)
 		cmocka_unit_test(test_bad_graphs_are_refused_with_their_place),
 		cmocka_unit_test(test_states_are_outputs),
 		cmocka_unit_test(test_states_are_layers_of_their_own),
+		cmocka_unit_test(test_outputs_are_those_of_the_last_layers),
 		cmocka_unit_test(test_names_of_tensorflow_2_1_name_their_replacement),
 		cmocka_unit_test(test_models_may_be_nested_but_not_for_ever),
 		cmocka_unit_test(test_thousands_of_layers_in_any_order),

@@ -171,6 +171,8 @@ static void test_the_text_is_the_golden_one(void **state)
 {
 	(void)state;
 	check_golden("schedule --schedule zb-h1 --width 80 " PAPER, "plan_schedule.txt");
+	/* Where no terminal says how wide it is, it is 80 columns. */
+	check_golden("schedule --schedule zb-h1 " PAPER, "plan_schedule.txt");
 	check_golden("schedule --schedule 1f1b-interleaved --stages 4 --microbatches 8 --forward 2 "
 		     "--backward 4 --width 80 --ascii",
 		     "plan_schedule_ascii.txt");

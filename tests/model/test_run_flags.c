@@ -320,6 +320,28 @@ static void refuses_line(const char *line, const char *part)
 	assert_contains(err.text, part);
 }
 
+/* A name's words are copied to where 256 bytes with the terminator have room. */
+static void test_a_flags_name_may_have_255_bytes(void **state)
+{
+	(void)state;
+	for (int length = 255; length <= 256; length++) {
+		char flags[512], line[300];
+		struct run_file *run = NULL;
+		struct err err = {0};
+
+		snprintf(line, sizeof(line), "--%0*d", length - 2, 0);
+		snprintf(flags, sizeof(flags), "{\"%s\": {\"fit\": {\"epochs\": 7}}}", line);
+		if (length == 255) {
+			assert_int_equal(load_flags(&run, flags, "", &err), ST_OK);
+			assert_int_equal(run->fit.epochs, 1);
+			run_file_free(run);
+			continue;
+		}
+		assert_int_equal(load_flags(&run, flags, "", &err), ST_INVALID);
+		assert_contains(err.text, "a flag's name is too long");
+	}
+}
+
 static void test_choices_refuse_other_values(void **state)
 {
 	(void)state;
@@ -436,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_bad_flags_are_refused_even_unused),
 		cmocka_unit_test(test_several_words_apply_when_all_are_given),
 		cmocka_unit_test(test_the_last_word_s_argument_may_depend_on_the_others),
+		cmocka_unit_test(test_a_flags_name_may_have_255_bytes),
 		cmocka_unit_test(test_choices_refuse_other_values),
 		cmocka_unit_test(test_bad_combinations_are_refused),
 		cmocka_unit_test(test_help_shows_combinations_and_choices),

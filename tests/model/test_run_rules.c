@@ -77,6 +77,13 @@ static void test_cpu_has_no_ipus_and_no_pipeline(void **state)
 	assert_int_equal(set.layout->replicas, 1);
 	assert_int_equal(set.layout->stages, 1);
 	run_set_clear(&set);
+	/* One replica needs no IPUs. */
+	run_set_lay_out(&set, "--cpu --distribution.replicas 1", 60000, 10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->replicas, 1);
+	run_set_clear(&set);
+	run_set_refuses("--cpu --distribution.replicas 2",
+			"distribution.replicas: 2 replicas need IPUs, but \"ipu\" is null");
 	run_set_refuses("--ipu null", "pipeline: needs IPUs, but \"ipu\" is null");
 }
 
