@@ -78,7 +78,7 @@ const char *const *application_names(int *count)
 {
 	static const char *names[ARRAY_LEN(application_rows)];
 
-	for (size_t i = ARRAY_LEN(names); i-- > 0;)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		names[i] = application_rows[i].name;
 	*count = (int)ARRAY_LEN(names);
 	return names;
