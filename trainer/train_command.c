@@ -385,7 +385,8 @@ static enum status run_request(struct train_job *job, const struct request *requ
 static void on_signal(int number)
 {
 	train_interrupt();
-	signal(number, SIG_DFL);
+	/* The kernel repeats SIGXCPU each second until the limit that kills. */
+	signal(number, number == SIGXCPU ? SIG_IGN : SIG_DFL);
 	if (!training)
 		raise(number);
 }
@@ -404,6 +405,7 @@ static void catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGXCPU, &action, NULL);
 	/* Keep it ignored under nohup(1). */
 	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &action, NULL);
