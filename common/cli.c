@@ -445,24 +445,56 @@ int cli_main(const char *name, int (*command)(int argc, char **argv), int argc, 
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
 
+/* Show the @length bytes of @text, which are @format printed, in place. A line ends where the format
+ * has a line feed: one in a name would forge a line. Return the new length; -1: no memory. */
+static long cli_show_lines(const char *format, va_list args, char *text, size_t length)
+{
+	size_t from = 0, shown = 0;
+
+	for (const char *at = strchr(format, '\n'); at; at = strchr(at + 1, '\n')) {
+		char *before = mem_printf("%.*s", (int)(at - format), format);
+		va_list again;
+		size_t to;
+
+		if (!before)
+			return -1;
+		va_copy(again, args);
+		to = (size_t)vsnprintf(NULL, 0, before, again);
+		va_end(again);
+		mem_free(before);
+		memmove(text + shown, text + from,
+			to + 1 - from); /* a character ends in its line */
+		shown += utf8_show(text + shown, to - from, "\t");
+		text[shown++] = '\n';
+		from = to + 1;
+	}
+	memmove(text + shown, text + from, length + 1 - from);
+	return (long)(shown + utf8_show(text + shown, length - from, "\t"));
+}
+
 void cli_vprint(FILE *out, const char *format, va_list args)
 {
 	char few[4096], *much = NULL;
+	long length, shown = -1;
 	va_list again;
-	int length;
 
 	va_copy(again, args);
-	length = vsnprintf(few, sizeof(few), format, args);
-	if (length >= (int)sizeof(few))
-		much = mem_alloc((size_t)length + 1);
-	if (much)
-		vsnprintf(much, (size_t)length + 1, format, again);
+	length = vsnprintf(few, sizeof(few), format, again);
 	va_end(again);
-	if (length < 0 || (length >= (int)sizeof(few) && !much))
+	if (length >= (long)sizeof(few))
+		much = mem_alloc((size_t)length + 1);
+	if (much) {
+		va_copy(again, args);
+		vsnprintf(much, (size_t)length + 1, format, again);
+		va_end(again);
+	}
+	if (length >= 0 && (much || length < (long)sizeof(few)))
+		shown = cli_show_lines(format, args, much ? much : few, (size_t)length);
+	if (shown < 0)
 		cli_lost = true;
 	else
-		fwrite(much ? much : few, 1, utf8_show(much ? much : few, (size_t)length, "\n\t"),
-		       out);
+		fwrite(much ? much : few, 1, (size_t)shown,
+		       out); /* at once: processes share logs */
 	mem_free(much);
 }
 
@@ -473,6 +505,14 @@ void cli_print(FILE *out, const char *format, ...)
 	va_start(args, format);
 	cli_vprint(out, format, args);
 	va_end(args);
+}
+
+void cli_print_text(FILE *out, const char *text)
+{
+	for (const char *end; *text; text = *end ? end + 1 : end) {
+		end = text + strcspn(text, "\n");
+		cli_print(out, *end ? "%.*s\n" : "%.*s", (int)(end - text), text);
+	}
 }
 
 bool cli_colour(FILE *stream, const char *when)

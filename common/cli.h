@@ -146,10 +146,12 @@ enum status cli_set(const struct cli_argument *argument, void *into, struct err 
 void cli_help(const struct cli_command *command, FILE *out);
 
 /* Print as fprintf() does, but for characters of names that would control the terminal or hide in
- * the text: each is shown as '?'. Newlines and tabs are kept. What there is no memory for is left
- * out, and the command fails (cli_main()). */
+ * the text: each is shown as '?'. Tabs are kept, and the line feeds of @format: one of a name would
+ * forge a line. What there is no memory for is left out, and the command fails (cli_main()). */
 void cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_vprint(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+/* The same for a text of several lines: its line feeds are kept. */
+void cli_print_text(FILE *out, const char *text);
 
 /* Print "NAME: text" as one line on stderr; return the exit code for @err. */
 int cli_fail(const struct cli_command *command, const struct err *err);

@@ -199,7 +199,7 @@ enum status train_generate(FILE *out, const struct train_session *session, struc
 	enum status status = generator_new(&generator, session, err);
 
 	if (status == ST_OK)
-		cli_print(out, "%s", session->run->generate.prompt);
+		cli_print_text(out, session->run->generate.prompt);
 	for (int64_t i = 0; status == ST_OK && i < session->run->generate.length; i++) {
 		const int token =
 			draw(&generator, run_model(&generator, session->replica[0].weights));
@@ -210,7 +210,7 @@ enum status train_generate(FILE *out, const struct train_session *session, struc
 			break;
 		}
 		generator.tokens[generator.count++] = token;
-		cli_print(out, "%s", generator.set->names[token]);
+		cli_print_text(out, generator.set->names[token]);
 	}
 	if (generator.count > 0)
 		fputc('\n', out);

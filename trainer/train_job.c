@@ -300,7 +300,8 @@ static enum status print_run(struct train_job *job, struct err *err)
 		str_free(&split);
 		return err_nomem(err);
 	}
-	cli_print(out, "%s%s", str_peek(&job->notices), plan->run->notes);
+	cli_print_text(out, str_peek(&job->notices));
+	cli_print_text(out, plan->run->notes);
 	/* The lines about the device that the tutorials' logs have, marked as simulated. */
 	if (plan->run->ipu.wanted)
 		fprintf(out,
@@ -311,13 +312,13 @@ static enum status print_run(struct train_job *job, struct err *err)
 			plan->run->ipu.target);
 	train_summary_model(out, plan->model, plan->model->batch);
 	train_summary_stages(out, plan->model, plan->layout);
-	cli_print(out, "%s", str_peek(&split));
+	cli_print_text(out, str_peek(&split));
 	str_free(&split);
 	for (int i = 0; i < 2; i++) {
 		const char *text = i == 0 ? plan->layout->warnings : plan->layout->notes;
 
 		if (text)
-			cli_print(out, "%s", text);
+			cli_print_text(out, text);
 	}
 	return ST_OK;
 }

@@ -55,7 +55,8 @@ static enum status print_split(const struct partition_split *split, const char *
 	if (!failed) {
 		const struct ipu_partition *partition = split->partition;
 
-		cli_print(out, "  %s", str_peek(&text));
+		fputs("  ", out);
+		cli_print_text(out, str_peek(&text));
 		fprintf(out, "    %5s  %12s  %12s  %12s  %12s  %7s  %9s  %9s  %s\n", "stage",
 			"forward", "backward", "transfer", "cycles", "share", "sent", "memory",
 			"from layer");
@@ -309,9 +310,9 @@ static enum status answer(struct plan_run *plan, const struct model_request *req
 	plan_figures_get(&figures, plan);
 	if (request->json)
 		return print_json(plan, &figures, looking, out, err);
-	cli_print(out, "%s", plan->run->notes);
+	cli_print_text(out, plan->run->notes);
 	if (plan->layout->warnings)
-		cli_print(out, "%s", plan->layout->warnings);
+		cli_print_text(out, plan->layout->warnings);
 	print_text(plan, &figures, looking, out);
 	if (plan->split && !plan->run->pipeline.stages_auto &&
 	    print_split(plan->split, "pipeline.stages", out, err) != ST_OK)
