@@ -445,8 +445,9 @@ int cli_main(const char *name, int (*command)(int argc, char **argv), int argc, 
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
 
-/* Show the @length bytes of @text, which are @format printed, in place. A line ends where the format
- * has a line feed: one in a name would forge a line. Return the new length; -1: no memory. */
+/* Show the @length bytes of @text, which are @format printed, in place. A line ends where the
+ * format has a line feed: one in a name would forge a line. Return the new length; -1: no
+ * memory. */
 static long cli_show_lines(const char *format, va_list args, char *text, size_t length)
 {
 	size_t from = 0, shown = 0;
