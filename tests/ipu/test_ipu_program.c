@@ -4,9 +4,11 @@
  */
 #include "support/support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/rng.h"
 #include "ipu/compile/ipu_graph.h"
 #include "ipu/compile/ipu_trace.h"
@@ -713,6 +715,99 @@ static void test_the_programs_of_any_schedule_call_what_the_clock_runs(void **st
 	assert_true(folded >= 3 * IPU_SCHEDULE_KINDS - 4);
 }
 
+/* What is done in each time step, a bit for each stage's F, B and W, whatever the micro-batch. */
+static void what_steps_do(const struct ipu_schedule *schedule, unsigned *done)
+{
+	memset(done, 0, (size_t)schedule->time_steps * sizeof(*done));
+	for (int w = 0; w < schedule->first[schedule->ipus]; w++) {
+		const struct ipu_work *work = &schedule->works[w];
+		const int phase = work->phase == IPU_PHASE_F   ? 0
+				  : work->phase == IPU_PHASE_B ? 1
+							       : 2;
+
+		done[work->time_step] |= 1u << (3 * work->stage + phase);
+	}
+}
+
+/* The most time steps that a repetition saves. The step after the last one is alike, too. */
+static int most_saved(const unsigned *done, int time_steps)
+{
+	int most = 0;
+
+	for (int period = 1; period < time_steps; period++)
+		for (int t = 0, run = 0; t + period < time_steps; t++) {
+			run = done[t] == done[t + period] ? run + 1 : 0;
+			most = max(most, (run - 1) / period * period);
+		}
+	return most;
+}
+
+/* Of a schedule without rounds, the main phase is the repetition that saves most. */
+static void test_a_main_phase_saves_as_many_steps_as_can_be(void **state)
+{
+	int long_ones = 0;
+
+	(void)state;
+	for (int kind = 0; kind < IPU_SCHEDULE_KINDS; kind++)
+		for (int stages = 2; stages <= 4; stages++)
+			for (int microbatches = stages; microbatches <= 24;
+			     microbatches += stages) {
+				const bool chunks =
+					ipu_schedule_row((enum ipu_schedule_kind)kind)->sharing ==
+					IPU_SHARE_IN_TURN;
+				const int in_turn[] = {0, 1, 0, 1};
+				const struct ipu_schedule_params params = {
+					.kind = (enum ipu_schedule_kind)kind,
+					.stages = stages,
+					.microbatches = microbatches,
+					.training = true,
+					.device = chunks ? in_turn : NULL};
+				struct ipu_timeline timeline = {0};
+				struct ipu_schedule *schedule;
+				struct ipu_folding fold;
+				unsigned done[256];
+
+				if (ipu_schedule_new(&schedule, &params, NULL) != ST_OK)
+					continue;
+				assert_in_range(schedule->time_steps, 1, ARRAY_LEN(done));
+				what_steps_do(schedule, done);
+				timeline.time_steps = schedule->time_steps;
+				fold = ipu_control_fold(schedule, &timeline);
+				if (schedule->round == 0) {
+					assert_int_equal(schedule->time_steps - fold.slots,
+							 most_saved(done, schedule->time_steps));
+					long_ones += fold.period > stages + 3;
+				}
+				for (int r = 1; r < fold.repeats; r++)
+					assert_memory_equal(done + fold.lead,
+							    done + fold.lead + r * fold.period,
+							    (size_t)fold.period * sizeof(*done));
+				ipu_schedule_free(schedule);
+			}
+	assert_true(long_ones > 0);
+}
+
+static void test_steps_that_repeat_are_called_so(void **state)
+{
+	const struct program_sample_params params = {
+		.kind = IPU_SEQUENTIAL, .stages = 1, .microbatches = 1};
+	struct program_sample sample;
+	char name[128];
+	int steps;
+
+	(void)state;
+	program_sample_plain(&sample);
+	program_sample_setup(&sample, &params);
+	sample.nodes[0].op.repeats = 5;
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
+	assert_int_equal(sample.executable->plans[0]->serial_splits, 1);
+	snprintf(name, sizeof(name), "%s/Steps", sample.nodes[0].op.name);
+	steps = find_program(sample.executable, name);
+	assert_true(steps >= 0);
+	assert_int_equal(sample.executable->programs[steps].repeats, 5);
+	program_sample_free(&sample);
+}
+
 /* Every run starts by being told which program to run. */
 static void test_an_engine_run_starts_with_its_choice(void **state)
 {
@@ -781,6 +876,8 @@ int main(void)
 		cmocka_unit_test(test_a_stage_is_sent_what_it_reads),
 		cmocka_unit_test(test_a_pipeline_is_ramp_up_main_phase_and_ramp_down),
 		cmocka_unit_test(test_the_programs_of_any_schedule_call_what_the_clock_runs),
+		cmocka_unit_test(test_a_main_phase_saves_as_many_steps_as_can_be),
+		cmocka_unit_test(test_steps_that_repeat_are_called_so),
 		cmocka_unit_test(test_an_engine_run_starts_with_its_choice),
 		cmocka_unit_test(test_no_failed_allocation_leaves_anything),
 	};
