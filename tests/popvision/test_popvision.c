@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+#include <sys/stat.h>
 #include <sqlite3.h>
 
 #include "common/fs.h"
@@ -557,6 +559,41 @@ static void test_files_that_are_not_asked_for_are_left_alone(void **state)
 	assert_true(fs_exists(execution));
 }
 
+/* Here a folder stands where a file is to be. */
+static void test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(void **state)
+{
+	static const char *const names[] = {"graph.json", "debug.cbor"};
+	const struct popvision_files wanted = {
+		.graph = true, .debug = true, .replica = POPVISION_ALL_REPLICAS};
+	const struct rig *rig = *state;
+	struct err err = {0};
+	char paths[2][SUPPORT_PATH_SIZE + 32];
+
+	for (int i = 0; i < 2; i++)
+		snprintf(paths[i], sizeof(paths[i]), "%s/%s", rig->folder, names[i]);
+	assert_int_equal(popvision_compiled(rig->folder, &wanted, &err), ST_OK);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(unlink(paths[0]), 0);
+		assert_int_equal(unlink(paths[1]), 0);
+		assert_int_equal(mkdir(paths[i], 0700), 0);
+		err = (struct err){0};
+		assert_int_equal(popvision_compiled(rig->folder, &wanted, &err), ST_INVALID);
+		assert_contains(err.text, paths[i]);
+		assert_contains(err.text, "is a folder");
+		assert_true(fs_exists(paths[!i]) && !fs_is_dir(paths[!i]));
+		assert_int_equal(rmdir(paths[i]), 0);
+		support_write_file(paths[i], "", 0);
+	}
+	/* Of several the first is named. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(unlink(paths[i]), 0);
+		assert_int_equal(mkdir(paths[i], 0700), 0);
+	}
+	err = (struct err){0};
+	assert_int_equal(popvision_compiled(rig->folder, &wanted, &err), ST_INVALID);
+	assert_contains(err.text, paths[0]);
+}
+
 static void test_there_are_three_files(void **state)
 {
 	(void)state;
@@ -633,6 +670,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_region_without_bytes_is_left_out, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_rows_are_survived, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_file_that_cannot_be_written_is_named_and_the_others_are_there, setup,
+			teardown),
 		cmocka_unit_test(test_there_are_three_files),
 		cmocka_unit_test_setup_teardown(test_files_that_are_not_asked_for_are_left_alone,
 						setup, teardown),
