@@ -341,6 +341,46 @@ static void test_where_the_loss_falls_or_is_nothing_the_first_kernels_may_be_any
 	}
 }
 
+/* A bias far from all kernels, and an activation and the gradient of a bias of nearly nothing. */
+static void test_kernels_and_their_gradients_alone_are_compared(void **state)
+{
+	static const struct {
+		enum outfeed_kind kind;
+		bool matrix;
+		double std;
+	} others[] = {
+		{OUTFEED_WEIGHT, false, 1e6},
+		{OUTFEED_GRADIENT, false, 1e-9},
+		{OUTFEED_ACTIVATION, true, 1e-9},
+		{OUTFEED_OPTIMIZER_STATE, true, 1e6},
+	};
+	struct outfeed_health_tensor *kernel, *gradient, *other;
+	struct health_rig rig;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		const struct outfeed_health_about_tensor about = {.tensor_id = 3,
+								  .key = "k",
+								  .kind = others[i].kind,
+								  .matrix = others[i].matrix};
+
+		health_rig_open(&rig, "{'loss_not_decreasing': false, 'nonfinite': false}");
+		kernel = add(&rig, 1, 0, OUTFEED_WEIGHT);
+		gradient = add(&rig, 2, 0, OUTFEED_GRADIENT);
+		assert_int_equal(outfeed_health_tensor(rig.health, &other, &about, NULL), ST_OK);
+		for (int64_t update = 0; update < 10; update++) {
+			feed_std(kernel, update, 1);
+			feed_std(gradient, update, 1);
+			feed_std(other, update, others[i].std);
+			feed_loss(&rig, update, stuck[update]);
+		}
+		outfeed_health_evaluate(rig.health);
+		for (int n = 0; n < rig.count; n++)
+			assert_int_not_equal(rig.hits[n].rule, H(poor_initialization));
+		health_rig_close(&rig);
+	}
+}
+
 static void test_replicas_have_their_own_kernels(void **state)
 {
 	struct outfeed_health_tensor *tensors[4];
@@ -419,6 +459,68 @@ static void test_a_state_goes_on_where_it_was_stored(void **state)
 	health_rig_close(&rig);
 }
 
+/* All that is stored of a rig and of a tensor of its. */
+static void store(struct kept *kept, struct health_rig *rig, struct outfeed_health_tensor *tensor)
+{
+	*kept = (struct kept){0};
+	outfeed_health_state(rig->health, keep, kept);
+	outfeed_health_tensor_state(tensor, "tensor", keep, kept);
+}
+
+static void assert_same_state(const struct kept *a, const struct kept *b)
+{
+	assert_int_equal(a->count, b->count);
+	for (int i = 0; i < a->count; i++) {
+		assert_string_equal(a->entries[i].name, b->entries[i].name);
+		assert_int_equal(a->entries[i].bytes, b->entries[i].bytes);
+		assert_memory_equal(a->entries[i].data, b->entries[i].data, a->entries[i].bytes);
+	}
+}
+
+/* Counts stand first in an entry. Those of a tensor have eight real numbers behind them. */
+static void test_a_state_is_taken_whole_or_not_at_all(void **state)
+{
+	const int64_t bad[] = {-1, (INT64_C(1) << 48) + 1};
+	struct kept kept, fresh, after;
+	struct outfeed_health_tensor *tensor;
+	struct health_rig rig;
+
+	(void)state;
+	health_rig_open(&rig, NULL);
+	tensor = add(&rig, 1, 0, OUTFEED_WEIGHT);
+	store(&fresh, &rig, tensor);
+	for (int64_t step = 0; step < 5; step++) {
+		feed_std(tensor, step, 1);
+		feed_loss(&rig, step, 2);
+	}
+	store(&kept, &rig, tensor);
+	health_rig_close(&rig);
+	for (int e = -1; e < kept.count; e++) {
+		const bool counts = e >= 0 && strcmp(kept.entries[e].name, "counts") == 0,
+			   own = e >= 0 && strcmp(kept.entries[e].name, "tensor") == 0;
+		const size_t count = counts ? kept.entries[e].bytes / 8
+				     : own  ? kept.entries[e].bytes / 8 - 8
+					    : e < 0;
+
+		for (size_t i = 0; i < 2 * count; i++) {
+			struct kept damaged = kept, expected = e < 0 ? kept : fresh;
+
+			if (e >= 0)
+				memcpy(damaged.entries[e].data + 8 * (i / 2), &bad[i % 2], 8);
+			damaged.reads = true;
+			health_rig_open(&rig, NULL);
+			tensor = add(&rig, 1, 0, OUTFEED_WEIGHT);
+			if (own || e < 0)
+				outfeed_health_tensor_state(tensor, "tensor", keep, &damaged);
+			if (counts || e < 0)
+				outfeed_health_state(rig.health, keep, &damaged);
+			store(&after, &rig, tensor);
+			assert_same_state(&after, &expected);
+			health_rig_close(&rig);
+		}
+	}
+}
+
 /* The counts of a stored state may be anything: greater ones could overflow as they go on. */
 static void test_stored_counts_are_from_none_to_two_to_the_48(void **state)
 {
@@ -451,7 +553,9 @@ int main(void)
 		cmocka_unit_test(
 			test_where_the_loss_falls_or_is_nothing_the_first_kernels_may_be_any),
 		cmocka_unit_test(test_replicas_have_their_own_kernels),
+		cmocka_unit_test(test_kernels_and_their_gradients_alone_are_compared),
 		cmocka_unit_test(test_a_state_goes_on_where_it_was_stored),
+		cmocka_unit_test(test_a_state_is_taken_whole_or_not_at_all),
 		cmocka_unit_test(test_stored_counts_are_from_none_to_two_to_the_48),
 	};
 

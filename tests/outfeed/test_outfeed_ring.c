@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/mem.h"
+
 static struct recorder r[1]; /* each test opens it */
 
 static int teardown(void **state)
@@ -83,6 +85,32 @@ static void test_the_end_writes_what_is_held(void **state)
 		"SELECT step, epoch, replica, hex(data) FROM captures WHERE key = 'a' AND step "
 		"= 6",
 		"6|1|0|0000C0400000803F\n");
+}
+
+static size_t aligned_bytes;
+
+static void *count_aligned(size_t alignment, size_t size)
+{
+	aligned_bytes += size;
+	return aligned_alloc(alignment, size);
+}
+
+/* Nobody could ever write them. */
+static void test_without_a_recording_no_values_are_held(void **state)
+{
+	static const struct mem_functions counting = {realloc, count_aligned, free};
+	const struct recorder_params params = {.capture = "[{\"tier\": \"last 3\"}]",
+					       .unrecorded = true};
+	const int64_t shape[] = {1 << 18};
+
+	(void)state;
+	recorder_open(r, &params);
+	aligned_bytes = 0;
+	mem_set_functions(&counting);
+	recorder_tensor(r, "a", OUTFEED_GRADIENT, shape, 1);
+	mem_set_functions(NULL);
+	assert_true(aligned_bytes > 0);
+	assert_true(aligned_bytes < (size_t)shape[0] * sizeof(float));
 }
 
 static void test_a_broken_rule_writes_its_own_tensor_at_once(void **state)
@@ -310,6 +338,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_end_writes_what_is_held),
+		TEST(test_without_a_recording_no_values_are_held),
 		TEST(test_a_broken_rule_writes_its_own_tensor_at_once),
 		TEST(test_settling_writes_rings_that_nobody_touched),
 		TEST(test_a_signal_may_ask_for_the_rings),

@@ -355,6 +355,24 @@ static void test_rows_of_random_splits_merge_in_any_order(void **state)
 	}
 }
 
+/* Zeros of both signs are equal: the one that is there stays. */
+static void test_of_equal_extremes_the_first_stays(void **state)
+{
+	static const float zero[] = {0.0f}, negative[] = {-0.0f};
+	struct outfeed_stats row, other;
+
+	(void)state;
+	for (int sign = 0; sign < 2; sign++) {
+		row_of(&row, zero, 1);
+		row_of(&other, negative, 1);
+		row.min = row.max = sign ? -0.0 : 0.0;
+		other.min = other.max = sign ? 0.0 : -0.0;
+		outfeed_stats_merge(&row, &other);
+		assert_int_equal(!!signbit(row.min), sign);
+		assert_int_equal(!!signbit(row.max), sign);
+	}
+}
+
 static void test_merging_with_nothing_changes_nothing(void **state)
 {
 	static const float values[] = {1, -2, NAN, 0};
@@ -382,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_merging_is_exact_in_counts_whatever_the_grouping),
 		cmocka_unit_test(test_rows_of_random_splits_merge_in_any_order),
 		cmocka_unit_test(test_merging_with_nothing_changes_nothing),
+		cmocka_unit_test(test_of_equal_extremes_the_first_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
