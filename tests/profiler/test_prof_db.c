@@ -335,6 +335,15 @@ static void test_a_long_query_can_be_interrupted(void **state)
 	prof_db_close(it.db);
 }
 
+/* Those that get indexes. */
+static const char indexed_tables[] =
+	"CREATE TABLE contexts (context_id INTEGER PRIMARY KEY, weight_update, microbatch);"
+	"CREATE TABLE stage_timing_rows (row_id INTEGER PRIMARY KEY, context_id);"
+	"CREATE TABLE span_rows (span_id INTEGER PRIMARY KEY, context_id);"
+	"CREATE TABLE device_run_rows (row_id INTEGER PRIMARY KEY, weight_update);"
+	"CREATE TABLE flow_rows (row_id INTEGER PRIMARY KEY, from_span_id, to_span_id);"
+	"CREATE TABLE variable_tile_rows (row_id INTEGER PRIMARY KEY, variable_id)";
+
 /* Numbers of rows tell how large a table is. */
 static void test_large_tables_get_their_indexes_where_there_is_time(void **state)
 {
@@ -346,13 +355,6 @@ static void test_large_tables_get_their_indexes_where_there_is_time(void **state
 		{500000, 0, 0, false},
 		{500000, 600000, 7, true},
 	};
-	static const char tables[] =
-		"CREATE TABLE contexts (context_id INTEGER PRIMARY KEY, weight_update, microbatch);"
-		"CREATE TABLE stage_timing_rows (row_id INTEGER PRIMARY KEY, context_id);"
-		"CREATE TABLE span_rows (span_id INTEGER PRIMARY KEY, context_id);"
-		"CREATE TABLE device_run_rows (row_id INTEGER PRIMARY KEY, weight_update);"
-		"CREATE TABLE flow_rows (row_id INTEGER PRIMARY KEY, from_span_id, to_span_id);"
-		"CREATE TABLE variable_tile_rows (row_id INTEGER PRIMARY KEY, variable_id)";
 	static const char *const names[] = {"contexts (context_id)", "stage_timing_rows (row_id)",
 					    "span_rows (span_id)",   "device_run_rows (row_id)",
 					    "flow_rows (row_id)",    "variable_tile_rows (row_id)"};
@@ -363,7 +365,7 @@ static void test_large_tables_get_their_indexes_where_there_is_time(void **state
 		sqlite3 *db;
 
 		assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
-		assert_int_equal(sqlite3_exec(db, tables, NULL, NULL, NULL), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, indexed_tables, NULL, NULL, NULL), SQLITE_OK);
 		for (size_t t = 0; t < ARRAY_LEN(names); t++) {
 			char sql[96];
 
@@ -379,6 +381,72 @@ static void test_large_tables_get_their_indexes_where_there_is_time(void **state
 		assert_int_equal(sqlite3_column_int(count, 0), cases[i].indexes);
 		sqlite3_finalize(count);
 		sqlite3_close(db);
+	}
+}
+
+static int stop_at_once(void *user)
+{
+	++*(int *)user;
+	return 1;
+}
+
+/* So many rows that sorting them is interrupted. */
+static void test_an_index_that_is_stopped_is_not_there(void **state)
+{
+	static const char rows[] =
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) "
+		"INSERT INTO flow_rows SELECT 10 * i, i, i FROM n";
+	sqlite3_stmt *count;
+	int polled = 0;
+	sqlite3 *db;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, indexed_tables, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, rows, NULL, NULL, NULL), SQLITE_OK);
+	assert_false(prof_index_build(db, 600000, stop_at_once, &polled));
+	assert_int_equal(polled, 1);
+	sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'index'", -1,
+			   &count, NULL);
+	assert_int_equal(sqlite3_step(count), SQLITE_ROW);
+	assert_int_equal(sqlite3_column_int(count, 0), 0);
+	sqlite3_finalize(count);
+	/* Without a stop it can be built all the same. */
+	assert_true(prof_index_build(db, 600000, NULL, NULL));
+	sqlite3_close(db);
+}
+
+/* What the metadata say of who wrote a file. */
+static void test_the_origin_of_a_file_is_known(void **state)
+{
+	static const struct {
+		const char *change;
+		enum prof_origin origin;
+	} rows[] = {
+		{"SELECT 1", PROF_FROM_PROGRAM},
+		{"REPLACE INTO meta_facts VALUES ('command', 'my-ipu-train')", PROF_FROM_PROGRAM},
+		{"REPLACE INTO meta_facts VALUES ('source', 'x')", PROF_FROM_TRACE},
+		{"REPLACE INTO meta_facts VALUES ('source', 'x'), ('run', '{}')",
+		 PROF_FROM_TRAINER},
+		{"REPLACE INTO meta_facts VALUES ('schedule', 'x')", PROF_FROM_TRAINER},
+		{"REPLACE INTO meta_facts VALUES ('merge.1.run', '{}')", PROF_FROM_TRAINER},
+		{"REPLACE INTO meta_facts VALUES ('command', 'ipu-train x')", PROF_FROM_TRAINER},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct prof_place place;
+		struct prof_db *db;
+
+		prof_place_make(&place);
+		prof_stop(prof_start(&place, NULL));
+		prof_change(place.path, rows[i].change);
+		assert_int_equal(prof_db_open(&db, place.path, NULL), ST_OK);
+		assert_int_equal(prof_db_origin(db), rows[i].origin);
+		assert_int_equal(!prof_origin_none(prof_db_origin(db)),
+				 rows[i].origin == PROF_FROM_TRAINER);
+		prof_db_close(db);
+		prof_place_remove(&place);
 	}
 }
 
@@ -815,6 +883,8 @@ int main(void)
 		CASE(test_only_tables_stand_for_tables),
 		CASE(test_what_an_older_file_lacks_is_empty_or_null),
 		CASE(test_large_tables_get_their_indexes_where_there_is_time),
+		CASE(test_an_index_that_is_stopped_is_not_there),
+		CASE(test_the_origin_of_a_file_is_known),
 		CASE(test_only_failed_input_and_output_says_what_the_system_said),
 	};
 

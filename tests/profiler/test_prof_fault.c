@@ -207,6 +207,62 @@ static int open_tiny(const struct prof_place *place)
 	return !recording && why[0] != 0 && access(place->path, F_OK) != 0 ? 0 : 2;
 }
 
+/* Somebody makes space as soon as it is told that there is none. */
+static void make_space(void *user, int status, const char *message)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+	(void)message;
+	*(int *)user = status;
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static int append_metrics(struct ips_recording *recording, int64_t first, int64_t count)
+{
+	int failed = 0;
+
+	for (int64_t i = first; i < first + count; i++) {
+		const struct ips_metric row = {IPS_TRAIN, 1, 0, i, i, "m", 1.0};
+
+		failed += ips_append_metric(recording, &row) != 0;
+	}
+	return failed;
+}
+
+/* The disk is full when the recording is closed, whose last rows are not written yet. */
+static int fill_disk_at_the_end(const struct prof_place *place)
+{
+	const struct rlimit limit = {4096, RLIM_INFINITY};
+	struct ips_recording *recording;
+	int told = 0;
+	char why[256];
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (ips_recording_open(&recording, place->path, NULL, why, sizeof(why)) != 0)
+		return 2;
+	ips_recording_on_failure(recording, make_space, &told);
+	if (append_metrics(recording, 0, 1000) != 0 || ips_recording_flush(recording) != 0)
+		return 3;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	if (append_metrics(recording, 1000, 1000) != 0)
+		return 4;
+	if (ips_recording_close(recording, why, sizeof(why)) != 0)
+		return 5;
+	return told == 21 ? 0 : 6;
+}
+
+static void test_a_close_waits_for_space(void **state)
+{
+	struct prof_place *place = *state;
+
+	assert_int_equal(in_child(fill_disk_at_the_end, place), 0);
+	prof_check_file(place->path);
+	assert_int_equal(prof_ask(place->path, "SELECT count(*) FROM metrics"), 2000);
+	assert_answer(place->path, "SELECT value FROM meta WHERE key = 'state'", "complete\n");
+}
+
 static void test_a_disk_too_full_to_begin_leaves_nothing_behind(void **state)
 {
 	assert_int_equal(in_child(open_tiny, *state), 0);
@@ -623,6 +679,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_full_disk_ends_recording_and_leaves_a_readable_file),
 		CASE(test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told),
+		CASE(test_a_close_waits_for_space),
 		CASE(test_a_disk_too_full_to_begin_leaves_nothing_behind),
 		CASE(test_an_existing_file_is_left_alone),
 		CASE(test_a_reason_may_have_no_room),

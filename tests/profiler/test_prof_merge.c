@@ -375,6 +375,20 @@ static void check_levels(const char *path)
 		      "0\n");
 }
 
+/* A zone has rows of its track alone, and where the next one goes on with it, as many as can be. */
+static void check_merged_zones(const char *path)
+{
+	assert_answer(path,
+		      "SELECT count(*) FROM zones z JOIN span_rows r ON r.span_id BETWEEN "
+		      "z.first_row AND z.last_row WHERE z.kind = 0 AND r.track_id <> z.track_id",
+		      "0\n");
+	assert_answer(path,
+		      "SELECT count(*) FROM zones a JOIN zones b ON b.kind = a.kind AND "
+		      "b.track_id = a.track_id AND b.first_row = a.last_row + 1 AND b.first_ns >= "
+		      "a.last_ns WHERE a.last_row - a.first_row + 1 < 8192",
+		      "0\n");
+}
+
 static void test_zones_and_levels_are_those_of_the_moved_rows(void **state)
 {
 	struct place *place = *state;
@@ -387,6 +401,7 @@ static void test_zones_and_levels_are_those_of_the_moved_rows(void **state)
 	set_start(place->b, 1000 * MS + 98765);
 	merge(place->out, sources, 2, PROF_MERGE_ALIGN_WALL);
 	check_levels(place->out);
+	check_merged_zones(place->out);
 	assert_int_equal(sources[0].rank, 3);
 	assert_int_equal(sources[1].rank, 7);
 	check_views(place->out, sources, 2);
