@@ -22,24 +22,29 @@ enum {
 	MOST = 6  /* of a row, of any tensor */
 };
 
+/* Steps that count, of queries and keys in one. An item's last steps and the next item's first are
+ * neighbours in memory, and each counts in one of the masks. */
+static const float hole[BATCH][STEPS] = {{0, 1, 0, 1}, {1, 1, 1, 0}};
+static const float late[BATCH][STEPS] = {{1, 1, 0, 1}, {0, 1, 1, 1}};
+
 /* Sizes of a form; inputs of query, value and key. */
 static const struct form {
 	const char *options;
 	int inputs, keys, key_dim, value_dim;
-	bool causal, bias, masked;
+	bool causal, bias;
+	const float (*counting)[STEPS]; /* NULL: no mask */
 } forms[] = {
-	{"", 1, STEPS, 3, 3, false, true, false},
-	{", 'use_bias': false, 'value_dim': 2", 1, STEPS, 3, 2, false, false, false},
-	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true, false},
-	{"", 2, 3, 3, 3, false, true, false},
-	{", 'value_dim': 1", 3, 3, 3, 1, false, true, false},
-	{", 'use_causal_mask': true", 2, 3, 3, 3, true, true, false},
-	{"", 1, STEPS, 3, 3, false, true, true},
-	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true, true},
+	{"", 1, STEPS, 3, 3, false, true, NULL},
+	{", 'use_bias': false, 'value_dim': 2", 1, STEPS, 3, 2, false, false, NULL},
+	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true, NULL},
+	{"", 2, 3, 3, 3, false, true, NULL},
+	{", 'value_dim': 1", 3, 3, 3, 1, false, true, NULL},
+	{", 'use_causal_mask': true", 2, 3, 3, 3, true, true, NULL},
+	{"", 1, STEPS, 3, 3, false, true, hole},
+	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true, hole},
+	{"", 1, STEPS, 3, 3, false, true, late},
+	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true, late},
 };
-
-/* Of the forms with a mask, of queries and keys in one: steps that count. */
-static const float counting[BATCH][STEPS] = {{0, 1, 0, 1}, {1, 1, 1, 0}};
 
 /* ---- the formulas ---------------------------------------------------------------------------- */
 
@@ -81,8 +86,8 @@ static double reference(const struct form *form, const struct numbers *n, const 
 
 		/* Keras's large negative scores: without a key to look at all are alike. */
 		for (int j = 0; j < seen; j++)
-			any |= !form->masked || counting[item][j] != 0.0f;
-		any &= !form->masked || counting[item][step] != 0.0f;
+			any |= !form->counting || form->counting[item][j] != 0.0f;
+		any &= !form->counting || form->counting[item][step] != 0.0f;
 
 		project(n->x[0] + at * WIDE, n->param[0], n->param[1], WIDE, wide, q);
 		for (int h = 0; h < 2; h++) {
@@ -92,7 +97,7 @@ static double reference(const struct form *form, const struct numbers *n, const 
 				double score = 0.0;
 
 				weight[j] = any ? 0.0 : 1.0;
-				if (!any || (form->masked && counting[item][j] == 0.0f)) {
+				if (!any || (form->counting && form->counting[item][j] == 0.0f)) {
 					all += weight[j];
 					continue;
 				}
@@ -157,7 +162,7 @@ struct work {
 /* Keys and values are the first steps of what queries are made of, by layers that do nothing else:
  * the model is there for its shapes. */
 static void open_work(struct work *work, const char *class_name, const char *config, int inputs,
-		      bool masked)
+		      const float (*counting)[STEPS])
 {
 	static const char *const calls[] = {"['i', 0, 0, {}]", "['i', 0, 0, {}], ['a', 0, 0, {}]",
 					    "['i', 0, 0, {}], ['a', 0, 0, {}], ['b', 0, 0, {}]"};
@@ -178,16 +183,16 @@ static void open_work(struct work *work, const char *class_name, const char *con
 		 "'batch_input_shape': [null, 4, 5]}, 'inbound_nodes': []}, %s%s%s"
 		 "{'class_name': '%s', 'name': 'l', 'config': {'name': 'l'%s}, 'inbound_nodes': "
 		 "[[%s]]}%s], 'input_layers': [['i', 0, 0]], 'output_layers': [['%s', 0, 0]]",
-		 masked ? masking : "", inputs > 1 && !masked ? CROPPED("a") : "",
+		 counting ? masking : "", inputs > 1 && !counting ? CROPPED("a") : "",
 		 inputs > 2 ? CROPPED("b") : "", class_name, config,
-		 masked ? of_mask[inputs - 1] : calls[inputs - 1], masked ? end : "",
-		 masked ? "f" : "l");
+		 counting ? of_mask[inputs - 1] : calls[inputs - 1], counting ? end : "",
+		 counting ? "f" : "l");
 	math_model_open(&work->m, text, 2, (int64_t[]){STEPS, WIDE});
 	model = work->m.model;
 	for (int i = 0; i < model->layer_count; i++)
 		if (!strcmp(model->layers[i].name, "l"))
 			work->layer = &model->layers[i];
-	assert_int_equal(work->layer->input_count, inputs + masked);
+	assert_int_equal(work->layer->input_count, inputs + (counting != NULL));
 	ops = compute_of(work->layer);
 	work->weights = mem_aligned(model->weights + 1, sizeof(float));
 	work->gradients = mem_aligned(model->weights + 1, sizeof(float));
@@ -199,7 +204,7 @@ static void open_work(struct work *work, const char *class_name, const char *con
 		work->inputs[i] = work->x[i];
 		work->grad_inputs[i] = work->dx[i];
 	}
-	if (masked) {
+	if (counting) {
 		math_fill(work->dmask, ARRAY_LEN(work->dmask), 1, 7.0f, 7.0f);
 		work->inputs[inputs] = counting[0];
 		work->grad_inputs[inputs] = work->dmask;
@@ -246,7 +251,7 @@ static void run_form(const struct form *form)
 
 	snprintf(config, sizeof(config), ", 'num_heads': 2, 'key_dim': 3%s", form->options);
 	math_fill(slopes, ARRAY_LEN(slopes), 2, -1.0f, 1.0f);
-	open_work(&work, "MultiHeadAttention", config, form->inputs, form->masked);
+	open_work(&work, "MultiHeadAttention", config, form->inputs, form->counting);
 	params = work.m.model->params;
 	assert_int_equal(work.m.model->param_count, form->bias ? 8 : 4);
 	for (int i = 0; i < form->inputs; i++)
@@ -296,10 +301,10 @@ static void test_attention_of_a_masked_query_is_none(void **state)
 	static struct work work;
 
 	(void)state;
-	open_work(&work, "Attention", "", 2, true);
+	open_work(&work, "Attention", "", 2, hole);
 	for (int at = 0; at < BATCH * STEPS; at++)
 		for (int i = 0; i < WIDE; i++) {
-			const bool counts = counting[at / STEPS][at % STEPS] != 0.0f;
+			const bool counts = hole[at / STEPS][at % STEPS] != 0.0f;
 
 			assert_true((work.y[at * WIDE + i] != 0.0f) == counts);
 			for (int input = 0; input < 2; input++)
@@ -314,7 +319,7 @@ static void test_attention_has_no_projections(void **state)
 	static struct work work;
 
 	(void)state;
-	open_work(&work, "Attention", "", 3, false);
+	open_work(&work, "Attention", "", 3, NULL);
 	assert_int_equal(work.m.model->param_count, 0);
 	for (int item = 0; item < BATCH; item++) {
 		for (int i = 0; i < STEPS; i++) {

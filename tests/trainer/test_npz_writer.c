@@ -122,6 +122,69 @@ static void test_our_readers_read_it(void **state)
 	free(bytes);
 }
 
+static uint32_t get_le32(const char *bytes)
+{
+	uint32_t value = 0;
+
+	for (int i = 3; i >= 0; i--)
+		value = value << 8 | (uint8_t)bytes[i];
+	return value;
+}
+
+static void put_le32(char *bytes, uint32_t value)
+{
+	for (int i = 0; i < 4; i++)
+		bytes[i] = (char)(value >> 8 * i);
+}
+
+/* Values are unpacked a part at a time: how many there are is said of all parts together. */
+static void test_what_a_member_lacks_is_counted(void **state)
+{
+	static const enum dtype types[] = {DTYPE_FLOAT16, DTYPE_FLOAT32};
+	static const size_t there[] = {0, 1, 2047, 2048, 2049, 4096, 5000, 9999};
+	const struct fixture *f = *state;
+	static float values[COUNT];
+	char *bytes, *entry, part[128];
+	struct npz *npz;
+	struct err err;
+	size_t length;
+
+	for (size_t t = 0; t < ARRAY_LEN(types); t++) {
+		const size_t size = (size_t)dtype_bytes(types[t]);
+		struct npz_member one = member;
+		struct npz_writer writer;
+		uint32_t packed;
+
+		one.type = types[t];
+		assert_int_equal(npz_writer_open(&writer, f->path, NULL), ST_OK);
+		assert_int_equal(npz_writer_begin(&writer, &one, COUNT * size), ST_OK);
+		assert_int_equal(npz_writer_data(&writer, f->values, COUNT * size), ST_OK);
+		assert_int_equal(npz_writer_close(&writer, npz_writer_end(&writer)), ST_OK);
+		bytes = support_read_file(f->path, &length);
+		entry = memmem(bytes, length, "PK\1\2", 4); /* its sizes are at 20 and 24 */
+		assert_non_null(entry);
+		packed = get_le32(entry + 20);
+		for (size_t i = 0; i < ARRAY_LEN(there); i++) {
+			/* Half a value is none. */
+			put_le32(entry + 20,
+				 packed - (uint32_t)(((size_t)COUNT - there[i]) * size) + 1);
+			assert_int_equal(npz_parse(&npz, "w.npz", bytes, length, NULL), ST_OK);
+			assert_int_equal(npz_read(npz, 0, values, COUNT, &err), ST_FORMAT);
+			snprintf(part, sizeof(part),
+				 "w.npz: \"%s\": is truncated: %zu of %d values are there",
+				 member.name, there[i], COUNT);
+			assert_string_equal(err.text, part);
+			npz_close(npz);
+		}
+		put_le32(entry + 20, packed + 1);
+		assert_int_equal(npz_parse(&npz, "w.npz", bytes, length, NULL), ST_OK);
+		assert_int_equal(npz_read(npz, 0, values, COUNT, &err), ST_FORMAT);
+		assert_contains(err.text, "has more bytes after its 10000 values");
+		npz_close(npz);
+		free(bytes);
+	}
+}
+
 static void test_more_members_than_zip_holds_make_it_zip64(void **state)
 {
 	const struct fixture *f = *state;
@@ -211,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_pieces_and_the_whole_give_the_same_bytes),
 		CASE(test_our_readers_read_it),
+		CASE(test_what_a_member_lacks_is_counted),
 		CASE(test_more_members_than_zip_holds_make_it_zip64),
 		CASE(test_to_a_pipe_only_what_is_whole),
 		CASE(test_what_failed_leaves_nothing),

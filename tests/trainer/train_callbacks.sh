@@ -86,6 +86,8 @@ for form in cpu ipu pipeline replicas; do
 		on $place
 		run "${args[@]}" --fit null --weights.load "$form.npz" --weights.save again.npz --predict '{"output": "predicted.npz"}'
 		[ "$(result)" = "$trained" ] || fail "trained as $form: $trained; loaded on $place: $(result)"
+		# The steps of all replicas are counted, of the evaluation and of the prediction.
+		[ "$(grep -cE '^10/10 \[=+\] - ' lines.txt)" = 2 ] || fail "loaded on $place: no two lines of 10 steps: $(grep '] - ' lines.txt)"
 		cmp -s "$form.npz" again.npz || fail "weights of $form changed where nothing was trained"
 		cmp -s "$form.predicted.npz" predicted.npz || fail "trained as $form, loaded on $place: other predictions"
 	done
