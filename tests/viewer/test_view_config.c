@@ -1,9 +1,11 @@
 /*
  * The user's settings: what is missing stays, what is wrong is named with its place.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "support/support.h"
@@ -137,6 +139,43 @@ static void test_the_theme_follows_the_ground(void **state)
 	}
 }
 
+static void end_sleep(int number)
+{
+	(void)number;
+}
+
+/* A lock that another viewer keeps is waited for, but not for ever; signals shorten the sleep between
+ * two tries. */
+static void test_a_lock_that_another_keeps_is_given_up(void **state)
+{
+	const struct sigaction action = {.sa_handler = end_sleep};
+	const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	struct sigaction before;
+	char lock[160];
+	int kept;
+
+	(void)state;
+	setenv("XDG_STATE_HOME", folder, 1);
+	kept = view_own_lock();
+	assert_true(kept >= 0);
+	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	assert_int_equal(view_own_lock(), -1);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+	view_own_unlock(-1);
+	view_own_unlock(kept);
+	kept = view_own_lock();
+	assert_true(kept >= 0);
+	view_own_unlock(kept);
+	/* Where no file can be made there is no lock. */
+	snprintf(lock, sizeof(lock), "%s/ipuscope/lock", folder);
+	assert_int_equal(unlink(lock), 0);
+	setenv("XDG_STATE_HOME", "/dev/null", 1);
+	assert_int_equal(view_own_lock(), -1);
+	unsetenv("XDG_STATE_HOME");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_all_settings_are_taken),
 		cmocka_unit_test(test_what_is_wrong_is_named_with_its_place),
 		cmocka_unit_test(test_the_theme_follows_the_ground),
+		cmocka_unit_test(test_a_lock_that_another_keeps_is_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

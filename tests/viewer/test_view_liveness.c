@@ -160,6 +160,58 @@ static void test_the_cursor_moves_over_steps_and_the_window_with_it(void **state
 	assert_int_equal(live->cursor, 59);
 }
 
+/* The row of all steps has brackets around the window's, which are apart even where the window is
+ * narrower than a column. */
+static void check_brackets(const struct view_rig *rig)
+{
+	const struct view_liveness *live = screen_of(rig);
+	const struct view_canvas *canvas = &rig->session.canvas;
+	const int64_t steps = live->extent.to - live->extent.from;
+	const bool all = live->window.to - live->window.from == steps;
+	const int columns = live->plot, left = live->areas.chart.width - columns;
+	int first = view_share_cell(steps, columns, live->window.from - live->extent.from);
+	int last = view_share_cell(steps, columns, live->window.to - 1 - live->extent.from);
+	int rows = 0;
+
+	first = first < columns - 2 ? first : columns - 2;
+	last = last > first ? last : first + 1;
+	for (int y = 0; y < canvas->height; y++) {
+		const struct view_cell *row = &canvas->cells[(size_t)y * (size_t)canvas->width];
+
+		if (row[1].character != 'a' || row[2].character != 'l' || row[3].character != 'l')
+			continue;
+		rows++;
+		for (int x = 0; x < columns; x++) {
+			const uint32_t cell = row[left + x].character;
+
+			assert_true((cell == '[') == (!all && x == first));
+			assert_true((cell == ']') == (!all && x == last));
+		}
+	}
+	assert_int_equal(rows, 1);
+}
+
+static void test_brackets_show_where_the_window_is(void **state)
+{
+	static const char keys[] = "g++lll))w+0G++(((++h((0++g+)-))))+))))";
+	struct view_rig *rig = *state;
+	char path[SUPPORT_PATH_SIZE + 16];
+	const struct view_fixture_liveness many = {.steps = 5000, .variables = 20, .scale = 1};
+
+	snprintf(path, sizeof(path), "%s/many.db", rig->folder);
+	assert_true(view_fixture_liveness_write(path, &many));
+	for (int run = 0; run < 2; run++) {
+		for (const char *key = keys; *key; key++) {
+			check_brackets(rig);
+			view_rig_key(rig, (uint32_t)*key);
+		}
+		check_brackets(rig);
+		view_rig_close(rig);
+		view_rig_open(rig, run ? rig->path : path, NULL, 80, 24);
+		view_rig_press(rig, "4+++++");
+	}
+}
+
 static void test_selected_steps_are_columns_with_their_own_bytes(void **state)
 {
 	struct view_rig *rig = *state;
@@ -668,6 +720,7 @@ int main(void)
 		EACH(test_the_largest_variable_stands_below_the_sum),
 		EACH(test_the_table_lists_what_lives_at_the_step),
 		EACH(test_the_cursor_moves_over_steps_and_the_window_with_it),
+		EACH(test_brackets_show_where_the_window_is),
 		EACH(test_selected_steps_are_columns_with_their_own_bytes),
 		EACH(test_ipus_are_shown_one_by_one_and_together),
 		EACH(test_steps_of_several_ipus_are_not_added_up),

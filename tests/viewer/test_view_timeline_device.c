@@ -177,6 +177,187 @@ static void test_steps_of_the_device_are_shown_with_their_shares(void **state)
 		assert_int_equal(tl->lanes[i].track->clock, 1);
 }
 
+/* ---- cells, from the steps in SQL ------------------------------------------------------------- */
+
+struct step {
+	int64_t ipu, update, start, cycles, tiles; /* the start in cycles of the clock */
+	int64_t run, run_cycles;                   /* its run's start and length */
+	double balance;                            /* NaN: not known */
+	enum view_kind kind;
+};
+
+struct steps {
+	struct step row[VIEW_DEVICE_UPDATES * VIEW_DEVICE_REPLICAS * 2 * 8];
+	int count;
+	int64_t tiles; /* the most of them that are active */
+};
+
+static enum view_kind kind_of_type(const char *type)
+{
+	return !strncmp(type, "Sync", 4)          ? VIEW_KIND_SYNC
+	       : !strncmp(type, "StreamCopy", 10) ? VIEW_KIND_HOST_COPY
+	       : !strncmp(type, "DoExchange", 10) ? VIEW_KIND_EXCHANGE
+						  : VIEW_KIND_COMPUTE;
+}
+
+static void read_steps(struct steps *steps)
+{
+	static const char sql[] =
+		"WITH runs AS (SELECT replica AS r, weight_update AS u, min(start_cycle) AS start, "
+		"max(start_cycle + cycles) AS until FROM device_steps GROUP BY 1, 2) "
+		"SELECT ipu, weight_update, start_cycle, cycles, ifnull(active_tiles, -1), start, "
+		"until - start, tile_balance, type FROM device_steps JOIN runs ON replica = r AND "
+		"weight_update = u";
+	struct prof_query *query;
+	struct prof_db *db;
+	bool row = false;
+
+	memset(steps, 0, sizeof(*steps));
+	assert_int_equal(prof_db_open(&db, recording, NULL), ST_OK);
+	assert_int_equal(prof_query_open(&query, db, sql, NULL), ST_OK);
+	while (prof_query_step(query, &row, NULL) == ST_OK && row) {
+		struct step *step = &steps->row[steps->count++];
+
+		assert_true(steps->count < (int)ARRAY_LEN(steps->row));
+		*step = (struct step){.ipu = prof_column_int(query, 0),
+				      .update = prof_column_int(query, 1),
+				      .start = prof_column_int(query, 2),
+				      .cycles = prof_column_int(query, 3),
+				      .tiles = prof_column_int(query, 4),
+				      .run = prof_column_int(query, 5),
+				      .run_cycles = prof_column_int(query, 6),
+				      .balance = prof_column_real(query, 7),
+				      .kind = kind_of_type(prof_column_text(query, 8))};
+		steps->tiles = max(steps->tiles, step->tiles);
+	}
+	prof_query_close(query);
+	prof_db_close(db);
+	assert_true(steps->count > 0);
+}
+
+static void add_cycles(struct view_bsp *cell, const struct steps *steps, const struct step *step,
+		       double cycles)
+{
+	cell->cycles[step->kind] += cycles;
+	if (step->tiles >= 0) {
+		cell->tiles += cycles * (double)step->tiles / (double)steps->tiles;
+		cell->counted += cycles;
+	}
+	if (!isnan(step->balance)) {
+		cell->balance += cycles * step->balance;
+		cell->balanced += cycles;
+	}
+	cell->best = fmax(cell->best, cycles);
+}
+
+/* What a lane's cells have to be. A run of fewer than 6 cells is in the cell of its middle. */
+static void make_cells(const struct view_timeline *tl, int64_t ipu, struct view_window window,
+		       const struct steps *steps, struct view_bsp *cells)
+{
+	const double each = (double)(window.to - window.from) / tl->width;
+
+	memset(cells, 0, (size_t)tl->width * sizeof(*cells));
+	for (int i = 0; i < steps->count; i++) {
+		const struct step *step = &steps->row[i];
+		const bool narrow = (double)step->run_cycles / each < 6;
+		const int64_t middle = step->run + step->run_cycles / 2 - window.from;
+		const int64_t cell = (int64_t)floor((double)middle / each);
+
+		if (step->ipu != ipu || step->run >= window.to ||
+		    step->run + step->run_cycles <= window.from)
+			continue;
+		if (narrow) {
+			add_cycles(&cells[min(max(cell, 0), (int64_t)tl->width - 1)], steps, step,
+				   (double)step->cycles);
+			continue;
+		}
+		for (int x = 0; x < tl->width; x++) {
+			const double from = fmax((double)(step->start - window.from), x * each);
+			const double to = fmin((double)(step->start + step->cycles - window.from),
+					       (x + 1) * each);
+
+			if (to > from)
+				add_cycles(&cells[x], steps, step, to - from);
+		}
+	}
+}
+
+static void assert_near(double value, double expected, double each, const char *what, int x)
+{
+	if (fabs(value - expected) > 1e-6 * each)
+		fail_msg("%s of column %d: %.17g, not %.17g", what, x, value, expected);
+}
+
+static int check_cells(const struct view_rig *rig, const struct steps *steps)
+{
+	const struct view_timeline *tl = rig->session.state[VIEW_TIMELINE];
+	const int64_t ns = 1000000000 / VIEW_DEVICE_HERTZ;
+	const struct view_window window = {tl->clock[1].window.from / ns,
+					   tl->clock[1].window.to / ns};
+	const double each = (double)(window.to - window.from) / tl->width;
+	double share[VIEW_KINDS] = {0};
+	struct view_bsp cells[512];
+	int checked = 0;
+
+	assert_int_equal(tl->device.stride, 1);
+	assert_true(tl->width <= (int)ARRAY_LEN(cells));
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+		double idle = 0, all = 0;
+
+		if (!lane->bsp)
+			continue;
+		make_cells(tl, lane->track->ipu, window, steps, cells);
+		for (int x = 0; x < tl->width; x++) {
+			const struct view_bsp *cell = &lane->bsp[x], *mine = &cells[x];
+			double busy = 0;
+
+			for (int k = 0; k < VIEW_KINDS; k++) {
+				if (k != VIEW_KIND_IDLE)
+					assert_near(cell->cycles[k], mine->cycles[k], each,
+						    "cycles", x);
+				busy += mine->cycles[k];
+				share[k] += cell->cycles[k];
+			}
+			assert_near(cell->all, fmax(busy, each), each, "all", x);
+			assert_near(cell->cycles[VIEW_KIND_IDLE], cell->all - busy, each, "idle",
+				    x);
+			assert_near(cell->tiles, mine->tiles, each, "tiles", x);
+			assert_near(cell->counted, mine->counted, each, "counted", x);
+			assert_near(cell->balance, mine->balance, each, "balance", x);
+			assert_near(cell->balanced, mine->balanced, each, "balanced", x);
+			assert_near(cell->best, mine->best, each, "best", x);
+			assert_false(cell->dark);
+			idle += cell->cycles[VIEW_KIND_IDLE];
+			all += cell->all;
+			checked += busy > 0;
+		}
+		assert_near(lane->idle, idle / all, 1, "lane's idle", 0);
+	}
+	for (int k = 0; k < VIEW_KINDS; k++)
+		assert_near(tl->device.share[k], share[k], each, "share", k);
+	return checked;
+}
+
+/* From a part of a step to all runs: each column has what the steps have of its time. */
+static void test_columns_have_what_the_steps_have_of_their_time(void **state)
+{
+	struct view_rig *rig = *state;
+	static struct steps steps;
+	int checked = 0;
+
+	read_steps(&steps);
+	view_rig_press(rig, "vvv");
+	for (const char *key = " zl-ll--hhh+L--l--------hh-0"; *key; key++) {
+		const char text[2] = {*key, '\0'};
+
+		if (*key != ' ')
+			view_rig_press(rig, text);
+		checked += check_cells(rig, &steps);
+	}
+	assert_true(checked > 1000);
+}
+
 static void test_a_step_has_its_details_and_leads_on(void **state)
 {
 	struct view_rig *rig = *state;
@@ -430,6 +611,7 @@ int main(void)
 		TEST(test_the_heading_says_what_the_rows_say),
 		TEST(test_many_runs_are_said_by_their_sums),
 		TEST(test_steps_of_the_device_are_shown_with_their_shares),
+		TEST(test_columns_have_what_the_steps_have_of_their_time),
 		TEST(test_a_step_has_its_details_and_leads_on),
 		TEST(test_keys_of_spans_are_of_steps_too),
 		TEST(test_a_search_lands_on_the_hit),

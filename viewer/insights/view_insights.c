@@ -277,7 +277,7 @@ struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
 		return out;
 	}
 	columns = body.width * 2 / 5;
-	columns = columns < TOLD_LEAST ? TOLD_LEAST : columns > TOLD_MOST ? TOLD_MOST : columns;
+	columns = min(max(columns, TOLD_LEAST), TOLD_MOST);
 	sides = view_split_sides(body, columns, BESIDE_FROM - TOLD_LEAST - 1);
 	if (sides.right.width > 0) {
 		out.list = sides.left;
@@ -287,7 +287,7 @@ struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
 		out.beside = true;
 		return out;
 	}
-	upper = rows < (body.height - 1) / 2 ? rows : (body.height - 1) / 2;
+	upper = min(rows, (body.height - 1) / 2);
 	split = view_split_rows(body, upper, body.height >= ROWS_LEAST ? 2 : body.height);
 	out.list = split.upper;
 	out.rule = split.heading;

@@ -209,7 +209,7 @@ static void view_load_steps(struct view_timeline *tl, struct view_lane *lane,
 	view_add_idle(&sheet, tl->device.stride > 1);
 }
 
-/* The step of the cursor's lane at the cursor. */
+/* The step of the cursor's lane at the cursor. @runs are of the lane's rank. */
 static void view_find_step(struct view_timeline *tl, const struct prof_run *runs, int count)
 {
 	const struct view_lane *lane = view__lane(tl);
@@ -222,7 +222,7 @@ static void view_find_step(struct view_timeline *tl, const struct prof_run *runs
 		int64_t from_ns;
 		int at;
 
-		if (!trace || runs[i].rank != lane->track->rank || runs[i].start_cycle > cycle)
+		if (!trace)
 			continue;
 		at = view_first_step(&trace->trace, lane->track->ipu - runs[i].first_ipu,
 				     cycle - runs[i].start_cycle);
@@ -251,7 +251,7 @@ bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t
 		const struct view_trace *trace = view_read_trace(tl, runs[i].trace_id);
 		const int64_t ipu = track->ipu - runs[i].first_ipu, start = runs[i].start_cycle;
 
-		if (!trace || runs[i].rank != track->rank)
+		if (!trace)
 			continue;
 		for (int s = view_first_step(&trace->trace, ipu, window.from - start);
 		     s < trace->trace.count && trace->trace.steps[s].ipu == ipu; s++) {
