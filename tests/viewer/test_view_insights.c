@@ -9,6 +9,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "profiler/ipuscope/profiler.h"
+#include "common/minmax.h"
 #include "support/report_sample.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
@@ -376,15 +377,34 @@ static void test_every_size_and_look_can_be_drawn(void **state)
 	view_rig_each_look(*state, press_in_every_show);
 }
 
+/* Beside each other from 120 columns on; else the list has its rows, but at most half of them. */
+static void assert_shared(struct view_rect body, int rows, const struct view_insights_layout *areas)
+{
+	assert_int_equal(areas->beside, body.width >= 120);
+	if (areas->beside) {
+		assert_int_equal(areas->told.width, max(52, min(body.width * 2 / 5, 92)));
+		assert_int_equal(areas->told.height, body.height);
+		assert_int_equal(areas->list.height, body.height);
+	} else if (body.height >= 5) {
+		assert_int_equal(areas->list.height, max(2, min(rows, (body.height - 1) / 2)));
+		assert_int_equal(areas->told.height, body.height - 1 - areas->list.height);
+	} else {
+		assert_int_equal(areas->list.height, body.height);
+	}
+}
+
 static void test_areas_lie_within_the_body(void **state)
 {
+	static const int counts[] = {1, 9, 100};
+
 	(void)state;
 	for (int width = 1; width <= 300; width++)
 		for (int height = 1; height <= 70; height++)
 			for (int show = 0; show < VIEW_INSIGHTS_SHOWS; show++) {
 				const struct view_rect body = {0, 0, width, height};
-				const struct view_insights_layout areas =
-					view_insights_areas(body, 9, (enum view_insights_show)show);
+				const int rows = counts[(width + height) % 3];
+				const struct view_insights_layout areas = view_insights_areas(
+					body, rows, (enum view_insights_show)show);
 				const struct view_rect rects[] = {areas.list, areas.rule,
 								  areas.told};
 				int cells = 0;
@@ -396,6 +416,8 @@ static void test_areas_lie_within_the_body(void **state)
 					cells += rects[i].width * rects[i].height;
 				}
 				assert_int_equal(cells, width * height);
+				if (show == VIEW_INSIGHTS_BOTH)
+					assert_shared(body, rows, &areas);
 			}
 }
 

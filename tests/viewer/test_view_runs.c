@@ -93,6 +93,31 @@ static void test_what_is_typed_filters(void **state)
 	assert_looks_as_opened(rig, rig->path, NULL);
 }
 
+/* What was typed and taken back is no path: Enter takes none, whether it says so or not. */
+static void test_without_another_run_a_path_is_asked_for(void **state)
+{
+	struct view_rig *rig = *state;
+	char text[SUPPORT_PATH_SIZE + 32];
+
+	snprintf(text, sizeof(text), "%s/x", rig->folder);
+	assert_int_equal(rename(rig->other, text), 0);
+	view_rig_press(rig, "R");
+	assert_shows(rig, "No other report here");
+	for (int typed = 0; typed < 2; typed++) {
+		if (typed) {
+			view_rig_press(rig, "Rx");
+			assert_shows(rig, "Enter opens x");
+			view_rig_key(rig, VIEW_KEY_BACKSPACE);
+		}
+		view_rig_press(rig, "\r");
+		assert_hides(rig, "Compare with");
+		assert_null(rig->session.context.target);
+		assert_null(strstr(rig->session.context.message, "not compared"));
+	}
+	view_rig_press(rig, "Rx\r");
+	assert_shows(rig, "compared with x");
+}
+
 static void test_where_one_was_and_what_one_typed_stays(void **state)
 {
 	struct view_rig *rig = *state;
@@ -223,6 +248,7 @@ int main(void)
 		EACH(test_a_run_is_chosen_from_the_list),
 		EACH(test_the_two_are_swapped_and_parted),
 		EACH(test_what_is_typed_filters),
+		EACH(test_without_another_run_a_path_is_asked_for),
 		EACH(test_where_one_was_and_what_one_typed_stays),
 		EACH(test_what_cannot_be_opened_changes_nothing),
 		EACH(test_reports_of_both_folders_the_newest_first),
