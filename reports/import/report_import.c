@@ -199,14 +199,7 @@ static enum status write_database(struct import *import, const char *path, struc
 	code = ips_recording_open(&import->recording, path, &params, why, sizeof(why));
 	if (code != 0)
 		return err_set(err, (enum status)code, "%s", why);
-	report__import_meta_write(import, err);
-	for (size_t i = 0; i < import->device_count && !err_stuck(err); i++) {
-		code = report__import_gpu(import, import->devices[i].number)
-			       ? ips_append_device(import->recording, &import->devices[i])
-			       : ST_NOMEM;
-		if (code != 0)
-			err_set(err, (enum status)code, "%s", ips_status_text(code));
-	}
+	report__import_facts_write(import, err);
 	report__import_tracks_open(import, err);
 	report__import_record(import, err);
 	/* Its memory is needed for the end of the recording. */

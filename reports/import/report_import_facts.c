@@ -47,7 +47,7 @@ static int set_int(struct import *import, const char *key, int64_t value)
 	return ips_meta_set(import->recording, key, text);
 }
 
-enum status report__import_meta_write(struct import *import, struct err *err)
+enum status report__import_facts_write(struct import *import, struct err *err)
 {
 	const struct report_import_counts *counts = import->counts;
 	struct ips_recording *recording = import->recording;
@@ -88,6 +88,10 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 	}
 	for (size_t i = 0; i < import->meta_count && code == 0; i++)
 		code = ips_meta_set(recording, import->meta[i].key, import->meta[i].value);
+	for (size_t i = 0; i < import->device_count && code == 0; i++)
+		code = report__import_gpu(import, import->devices[i].number)
+			       ? ips_append_device(recording, &import->devices[i])
+			       : ST_NOMEM;
 	if (code != 0)
 		return err_set(err, (enum status)code, "cannot write: %s", ips_status_text(code));
 	return ST_OK;

@@ -79,8 +79,7 @@ static void enter_frame(struct stacks *stacks, int depth, const char *name, size
 
 	memcpy(text, name, kept);
 	text[kept] = '\0';
-	if (report__import_name_site(stacks->import, "stack", kept > 0 ? text : "(no name)", &site,
-				     stacks->err) != ST_OK)
+	if (report__import_name_site(stacks->import, "stack", text, &site, stacks->err) != ST_OK)
 		return;
 	*same = *same && depth < stacks->depth && stacks->open[depth].site == site;
 	if (*same)

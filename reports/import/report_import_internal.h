@@ -205,7 +205,8 @@ enum status report__import_kineto_value(struct import *import, const struct impo
 enum status report__import_meta_add(struct import *import, const char *head,
 				    const struct import_token *key,
 				    const struct import_token *value, struct err *err);
-enum status report__import_meta_write(struct import *import, struct err *err);
+/* Record the facts of the trace, and its devices. */
+enum status report__import_facts_write(struct import *import, struct err *err);
 /* Like report__import_left(), and store the byte offset of the first such event. */
 void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
 /* Report the progress of the later phases; fails if the user cancelled. After a failure in @err

@@ -212,6 +212,8 @@ static const struct {
 	{"export html -o page.html", "", "ipu-report export: the newest report here: "},
 	{"tf_report__2*7", "Report", "ipu-report: the newest of 2 reports: "},
 	{"tf_report__2*7/ spans --csv", "clock,", "ipu-report: the newest of 2 reports: "},
+	{"../many/tf_report__2*7 spans --csv", "clock,", "ipu-report: the newest of 2 reports: "},
+	{"./tf_report__2*7/ spans --csv", "clock,", "ipu-report: the newest of 2 reports: "},
 };
 
 static void test_the_newest_report_is_named(void **state)
@@ -403,6 +405,46 @@ static void test_a_full_disk_is_exit_1(void **state)
 	support_result_free(&result);
 }
 
+/* A folder that an export has made goes with a failure; one that was there stays. */
+static void test_a_failed_export_leaves_the_folders_that_were_there(void **state)
+{
+	struct support_result result;
+
+	(void)state;
+	support_shell(&result,
+		      "cd '%s' && mkdir there && trap '' XFSZ && (ulimit -f 0; '%s/ipu-report' "
+		      "run.db export popvision --force -o there; '%s/ipu-report' run.db export "
+		      "popvision -o new) >/dev/null 2>&1; ls -d there new 2>/dev/null",
+		      folder, support_bin_dir(), support_bin_dir());
+	assert_string_equal(result.out, "there\n");
+	support_result_free(&result);
+}
+
+/* Lanes of the host come first, those of an IPU behind each other: there is room for 10,000. */
+static void test_lanes_of_a_trace_have_an_order(void **state)
+{
+	static const char key[] = "\"sort_index\":";
+	struct support_result result;
+	int count = 0, groups = 0;
+
+	(void)state;
+	support_shell(&result,
+		      "cd '%s' && '%s'/ipu-report run.db export chrome -o lanes.json >/dev/null && "
+		      "grep -o '.name.:.thread_sort_index.*' lanes.json",
+		      folder, support_bin_dir());
+	assert_int_equal(result.exit_code, 0);
+	for (const char *at = result.out; (at = strstr(at, key)); count++) {
+		const long index = strtol(at += strlen(key), NULL, 10);
+
+		assert_in_range(index, 0, 100 * 10000);
+		groups |= 1 << index / 10000;
+	}
+	assert_true(count > 2);
+	/* The host's, and those of an IPU. */
+	assert_int_equal(groups, 3);
+	support_result_free(&result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +462,8 @@ int main(void)
 		cmocka_unit_test(test_two_runs_are_compared),
 		cmocka_unit_test(test_spans_of_one_execution_are_exported_with_their_names),
 		cmocka_unit_test(test_a_full_disk_is_exit_1),
+		cmocka_unit_test(test_a_failed_export_leaves_the_folders_that_were_there),
+		cmocka_unit_test(test_lanes_of_a_trace_have_an_order),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -384,6 +384,53 @@ static void test_bad_rules_are_refused_where_they_are(void **state)
 	prof_db_close(db);
 }
 
+/* A bound that is none, and a patience that is none, are the defaults; so are other programs' rules. */
+static void test_recorded_rules_are_taken_where_they_are_numbers(void **state)
+{
+	static const struct {
+		double threshold;
+		int64_t patience;
+		bool threshold_taken, patience_taken;
+	} rows[] = {
+		{7.5, 3, true, true},    {0, 1, true, true},
+		{-1, 2, false, true},    {INFINITY, 0, false, false},
+		{NAN, -4, false, false}, {-INFINITY, IPS_NULL, false, false},
+	};
+	struct outfeed_health_rules defaults, rules;
+	struct run *run = *state;
+	enum outfeed_health_id id;
+
+	outfeed_health_defaults(&defaults);
+	assert_true(outfeed_health_find(&id, "exploding"));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct ips_recording *recording;
+		struct err err = {0};
+		struct prof_db *db;
+		char path[PATH];
+
+		snprintf(path, sizeof(path), "%s/rules%zu.db", run->folder, i);
+		assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+		ips_append_health_rule(recording, &(struct ips_health_rule){.rule = "another"});
+		ips_append_health_rule(recording,
+				       &(struct ips_health_rule){.rule = "exploding",
+								 .threshold = rows[i].threshold,
+								 .patience = rows[i].patience});
+		assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+		assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+		if (report_health_rules(&rules, db, "recorded", &err) != ST_OK)
+			fail_msg("%s", err.text);
+		prof_db_close(db);
+		assert_close(rules.rule[id].threshold,
+			     rows[i].threshold_taken ? rows[i].threshold
+						     : defaults.rule[id].threshold,
+			     0);
+		assert_int_equal(rules.rule[id].patience, rows[i].patience_taken
+								  ? rows[i].patience
+								  : defaults.rule[id].patience);
+		assert_false(rules.rule[id].enabled);
+	}
+}
+
 static void test_no_memory_is_no_table(void **state)
 {
 	struct run *run = *state;
@@ -444,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_the_runs_own_rules_give_the_recorded_hits),
 		cmocka_unit_test(test_what_a_file_names_changes_the_hits),
 		cmocka_unit_test(test_bad_rules_are_refused_where_they_are),
+		cmocka_unit_test(test_recorded_rules_are_taken_where_they_are_numbers),
 		cmocka_unit_test(test_no_memory_is_no_table),
 		cmocka_unit_test(test_the_command_prints_hits_and_the_rules_as_used),
 	};

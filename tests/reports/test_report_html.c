@@ -270,13 +270,15 @@ static void test_a_page_is_whole_and_twice_the_same(void **state)
 static void test_work_has_its_name_in_its_middle(void **state)
 {
 	char path[SUPPORT_PATH_SIZE + 64], *text, *work;
-	int count = 0;
+	bool lanes[1000] = {false}; /* by the height of a work's name */
+	int count = 0, named = 0;
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/names.db", folder);
 	report_sample_write(path);
 	text = page_of(path);
 	for (work = text; (work = strstr(work, "<g class=\"w\"")); work++, count++) {
+		int height;
 		const char *rect = strstr(work, " x=\""), *name = strstr(work, "<text");
 		float x, width, middle;
 		int y;
@@ -284,11 +286,26 @@ static void test_work_has_its_name_in_its_middle(void **state)
 		assert_int_equal(sscanf(rect, " x=\"%f\" y=\"%d\" width=\"%f\"", &x, &y, &width),
 				 3);
 		assert_int_equal(sscanf(strstr(name, " x="), " x=\"%f\"", &middle), 1);
+		assert_int_equal(sscanf(strstr(name, " y="), " y=\"%d\"", &height), 1);
+		assert_in_range(height, 0, ARRAY_LEN(lanes) - 1);
+		lanes[height] = true;
 		assert_true(middle > x - 0.02F && middle < x + width + 0.02F);
 		if (width > 0.5F)
 			assert_true(fabsf(middle - (x + width / 2)) < 0.02F);
 	}
 	assert_true(count > 0);
+	/* An IPU's name is at the height of its works'. */
+	for (work = text; (work = strstr(work, "<text class=\"end\"")); work++) {
+		int height;
+
+		if (sscanf(strstr(work, " y="), " y=\"%d\">IPU", &height) != 1 ||
+		    strncmp(strchr(work, '>'), ">IPU ", 5) != 0)
+			continue;
+		assert_in_range(height, 0, ARRAY_LEN(lanes) - 1);
+		assert_true(lanes[height]);
+		named++;
+	}
+	assert_true(named > 1);
 	free(text);
 }
 

@@ -568,8 +568,8 @@ static void old_names_of_a_gpus_queues_and_stages_are_found(void **state)
 		"\n1\252\003.:,\n\004\010\007\020*"
 		"\022\010\n\006copies\022\007\n\005draws"
 		"\032\010\n\006vertex\032\007\n\005pixel"
-		/* at 2 us: queue 1, stage 1, context 7 */
-		"\n\021@\320\017\252\003\013\010\001\020\364\003\030\001 \001(\007"
+		/* at 2 us: queue 1, stage 1, context 7, submission 9 */
+		"\n\023@\320\017\252\003\015\010\001\020\364\003\030\001 \001(\007P\011"
 		/* at 3 us: queue 0, stage 0, context 7 */
 		"\n\020@\270\027\252\003\n\010\002\020d\030\000 \000(\007"
 		/* at 4 us: queue 5, stage 9 */
@@ -583,8 +583,23 @@ static void old_names_of_a_gpus_queues_and_stages_are_found(void **state)
 		    "JOIN tracks t ON t.track = s.track ORDER BY start_ns",
 		    "GPU 0 draws|42|pixel|2000|500;GPU 0 copies|42|vertex|3000|100;"
 		    "GPU 0 queue 5|-|stage 9|4000|200");
+	assert_rows(f,
+		    "SELECT s.name, a.name, value FROM span_args a JOIN spans s USING (span_id) "
+		    "WHERE a.name LIKE 'submission%'",
+		    "pixel|submission_id|9");
 	assert_rows(f, "SELECT device, stream, name, kind FROM kernels ORDER BY start_ns",
 		    "GPU 0|1|pixel|compute;GPU 0|0|vertex|compute;GPU 0|5|stage 9|compute");
+}
+
+/* Folded stacks: a line is a stack and how often it was met; frames that go on are one span. */
+static void frames_without_a_name_are_frames(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(import(f, "a;b;;c 3\na;;b 2\n; 1\n"), ST_OK);
+	assert_rows(f, "SELECT name, start_ns, dur_ns, depth FROM spans ORDER BY start_ns, depth",
+		    "a|0|5|0;b|0|3|1;(no name)|0|3|2;c|0|3|3;(no name)|3|2|1;b|3|2|2;"
+		    "(no name)|5|1|0;(no name)|5|1|1");
 }
 
 /* What Nsight Systems exports: thread 9 of process 7 calls twice, thread 8 once. */
@@ -658,9 +673,9 @@ static void failing_allocations_are_told(void **state)
 		size_t length;
 		const char *wanted;
 	} traces[] = {
-		{kineto, sizeof(kineto) - 1, "12|0|2|3|4|20"},
-		{halves, sizeof(halves) - 1, "1|0|1|0|0|17"},
-		{ordered, sizeof(ordered) - 1, "1|1|0|0|0|17"},
+		{kineto, sizeof(kineto) - 1, "12|0|2|3|4|1|20"},
+		{halves, sizeof(halves) - 1, "1|0|1|0|0|0|17"},
+		{ordered, sizeof(ordered) - 1, "1|1|0|0|0|0|17"},
 	};
 	struct fixture *f = *state;
 
@@ -682,11 +697,64 @@ static void failing_allocations_are_told(void **state)
 					    "(SELECT count(*) FROM counters), "
 					    "(SELECT count(*) FROM kernels), "
 					    "(SELECT count(*) FROM flows), "
+					    "(SELECT count(*) FROM devices), "
 					    "(SELECT count(*) FROM meta)",
 					    traces[i].wanted);
 			assert_true(failed || n > 100); /* it came to the end of the work */
 		}
 	}
+}
+
+/* A text that no buffer of rows holds is copied to one of its own. What cannot be recorded is told,
+ * and what was told to be recorded is there. */
+static void facts_that_are_not_recorded_are_told(void **state)
+{
+	enum {
+		LONG = 4 << 20
+	};
+	struct fixture *f = *state;
+	struct import *import = mem_calloc(1, sizeof(*import));
+	char *text = mem_alloc(LONG), key[] = "trace.key", name[] = "G";
+	bool failed = true;
+
+	assert_non_null(import);
+	assert_non_null(text);
+	memset(text, 'x', LONG - 1);
+	text[LONG - 1] = '\0';
+	import->counts = &f->counts;
+	import->source = "test";
+	import->input.name = "trace.json";
+	import->epoch_ns = 7;
+	import->counts->broken = true;
+	import->meta[import->meta_count++] = (struct import_meta){key, text};
+	import->devices[import->device_count++] = (struct ips_device){.device = name};
+	for (long n = 0; failed; n++) {
+		struct ips_recording_params params;
+		enum status status;
+
+		ips_recording_params_defaults(&params);
+		params.alone = 1;
+		unlink(f->db);
+		assert_int_equal(ips_recording_open(&import->recording, f->db, &params, NULL, 0),
+				 0);
+		support_fail_alloc(n);
+		status = report__import_facts_write(import, &f->err);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
+		assert_int_equal(f->err.status, status);
+		f->err = (struct err){0};
+		assert_true(failed || n > 0);
+		ips_recording_close(import->recording, NULL, 0);
+	}
+	assert_rows(f,
+		    "SELECT key, substr(value, 1, 12) FROM meta WHERE key LIKE 'trace%' OR key IN "
+		    "('source', 'start_epoch_ns') ORDER BY key",
+		    "source|test;start_epoch_ns|7;trace.key|xxxxxxxxxxxx;trace_base_ns|0;"
+		    "trace_broken_at|0;trace_duration_ns|0;trace_events|0;trace_file|trace.json");
+	assert_rows(f, "SELECT device FROM devices", "G");
+	mem_free(text);
+	mem_free(import);
 }
 
 int main(void)
@@ -712,9 +780,11 @@ int main(void)
 		TEST(a_snapshot_of_clocks_tells_when_a_trace_began),
 		TEST(an_event_has_the_track_of_its_writers_defaults),
 		TEST(old_names_of_a_gpus_queues_and_stages_are_found),
+		TEST(frames_without_a_name_are_frames),
 		TEST(calls_of_a_thread_are_on_its_track),
 		TEST(pages_that_were_read_are_given_back),
 		TEST(failing_allocations_are_told),
+		TEST(facts_that_are_not_recorded_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -742,6 +742,8 @@ static void columns_and_conditions_choose_among_them(void **state)
 	const struct report_request prose = {
 		.render = {.width = 80},
 		.choice = {.where = {"id = 'idle_ipu'"}, .where_count = 1}};
+	const struct report_request first = {
+		.render = choice.render, .choice = choice.choice, .limit = 1};
 	const struct report_request sql = {.choice = {.sql = true}};
 	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32], *text;
 	struct plan plan = well;
@@ -755,6 +757,9 @@ static void columns_and_conditions_choose_among_them(void **state)
 	text = ask(path, &choice);
 	assert_string_equal(text,
 			    "id,subject,share\r\nidle_ipu,0,0.6\r\nramps,,0.08333333333333333\r\n");
+	free(text);
+	text = ask(path, &first);
+	assert_string_equal(text, "id,subject,share\r\nidle_ipu,0,0.6\r\n");
 	free(text);
 	text = ask(path, &prose);
 	assert_non_null(strstr(text, "Insights: 0 problems, 1 piece of advice, 0 notes\n"));

@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "reports/export/report_sink.h"
+#include "reports/export/report_walk.h"
 #include "reports/report_output.h"
 
 static char folder[] = "/tmp/test_report_sink.XXXXXX";
@@ -163,6 +164,29 @@ static void test_a_closed_terminal_interrupts_unless_that_is_ignored(void **stat
 	}
 }
 
+/* Ids of sites may have gaps; the last one stands for those that there are not. */
+static void test_every_site_is_found_by_its_id(void **state)
+{
+	static const int64_t ids[][5] = {
+		{1, 2, 3, 4, INT64_MAX}, {2, 5, 9, 10, INT64_MAX}, {1, 2, 4, 7, INT64_MAX}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		struct report_site items[ARRAY_LEN(ids[i])] = {{0}};
+		const struct report_sites sites = {.items = items, .count = ARRAY_LEN(items)};
+
+		for (size_t j = 0; j < ARRAY_LEN(items); j++)
+			items[j].site_id = ids[i][j];
+		for (int64_t id = -1; id < 12; id++) {
+			size_t wanted = 0;
+
+			while (wanted < ARRAY_LEN(items) - 1 && items[wanted].site_id != id)
+				wanted++;
+			assert_int_equal(report_sites_find(&sites, id), wanted);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_integers_are_those_of_printf),
 		cmocka_unit_test(test_long_pieces_go_through_whole),
 		cmocka_unit_test(test_a_failure_leaves_no_file),
+		cmocka_unit_test(test_every_site_is_found_by_its_id),
 		cmocka_unit_test(test_a_closed_terminal_interrupts_unless_that_is_ignored),
 	};
 

@@ -349,6 +349,58 @@ static void record_process(int stage)
 	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
 }
 
+/* Two stages on the host's clock: schedules that split a backward pass split its time. */
+static void a_split_backward_pass_takes_as_long(void **state)
+{
+	const struct report_whatif_change none = {0}, split = {.schedule = "zb-h1"};
+	const struct ips_execution execution = {.mode = IPS_TRAIN,
+						.epoch = 1,
+						.steps = 8,
+						.updates = 1,
+						.dur_ns = 1000 * US,
+						.start_cycle = IPS_NULL,
+						.cycles = IPS_NULL};
+	struct report_whatif_prediction whole, halves;
+	struct ips_keys keys = IPS_KEYS_NULL;
+	struct ips_recording *recording;
+	struct report_whatif *whatif;
+	struct err err = {0};
+	struct prof_db *db;
+
+	(void)state;
+	keys.mode = IPS_TRAIN;
+	keys.epoch = 1;
+	keys.execution = keys.weight_update = keys.replica = 0;
+	remove(path);
+	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	assert_int_equal(ips_meta_set(recording, "run", RUN(LAYERS, TWO)), 0);
+	assert_int_equal(ips_meta_set(recording, "data", DATA), 0);
+	assert_int_equal(ips_append_execution(recording, &execution), 0);
+	for (int i = 0; i < 8 * 2 * 2; i++) {
+		struct ips_stage_timing timing = {.start_ns = i * 10 * US};
+
+		keys.step = keys.microbatch = i / 4;
+		keys.stage = i / 2 % 2;
+		keys.phase = "FB"[i % 2];
+		timing.keys = keys;
+		timing.dur_ns = (i % 2 ? 6 : 3) * US;
+		assert_int_equal(ips_append_stage_timing(recording, &timing), 0);
+	}
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	if (report_whatif_open(&whatif, db, REPORT_WHATIF_HOST, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	prof_db_close(db);
+	whole = predicted(whatif, &none);
+	halves = predicted(whatif, &split);
+	assert_int_equal(whole.busy_ns, 2 * 8 * 9 * US);
+	assert_int_equal(halves.busy_ns, whole.busy_ns);
+	assert_true(halves.makespan_ns < whole.makespan_ns);
+	assert_true(halves.assumptions & 1u << REPORT_WHATIF_HOST_HALF);
+	assert_false(whole.assumptions & 1u << REPORT_WHATIF_HOST_HALF);
+	report_whatif_close(whatif);
+}
+
 /*
  * Two instances exchange halves of the gradients and of the weights. There are 16 x 64 + 64 +
  * 64 x 32 + 32 + 32 x 32 + 32 + 32 x 10 + 10 = 4,554 numbers, which are 18,216 bytes and one
@@ -467,6 +519,9 @@ static void what_is_missing_is_said(void **state)
 		assert_null(whatif);
 		assert_contains(err.text, cases[i].text);
 		assert_null(strchr(err.text, '\n'));
+		/* The recording is named once, at the front. */
+		assert_int_equal(strncmp(err.text, path, strlen(path)), 0);
+		assert_null(strstr(err.text + 1, path));
 	}
 }
 
@@ -518,6 +573,7 @@ int main(void)
 		cmocka_unit_test(flags_are_words_of_the_shell),
 		cmocka_unit_test(memory_that_does_not_do_is_said),
 		cmocka_unit_test(every_schedule_is_planned),
+		cmocka_unit_test(a_split_backward_pass_takes_as_long),
 		cmocka_unit_test(instances_wait_for_what_their_links_carry),
 		cmocka_unit_test(a_stage_that_the_run_does_not_have_is_refused),
 		cmocka_unit_test(a_change_that_is_not_legal_says_what_is),
