@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "support/support.h"
 #include "trainer/data/dataset_feed.h"
 
@@ -271,6 +272,56 @@ static void test_too_great_batches_are_refused(void **state)
 	assert_contains(err.text, "batches of 48 from 47 items");
 }
 
+/* A row's class is its label, the greatest of its values, or its only value. */
+static void test_rows_have_the_weights_of_their_classes(void **state)
+{
+	enum {
+		MOST = COUNT * 3
+	};
+	static const struct {
+		const struct dataset *set;
+		int64_t positions, classes; /* rows of an item; classes that there are */
+		const char *says;           /* where the last has no weight */
+	} rows[] = {
+		{&classes_set, 1, COUNT, "no weight for item 46, whose class is 46: give the"},
+		{&values_set, 1, 3, "no weight for item 0, whose class is 2: give the"},
+		{&values_set, 3, MOST, "no weight for item 46, whose class is 140: give the"},
+	};
+	float weights[MOST];
+
+	(void)state;
+	for (int i = 0; i < MOST; i++)
+		weights[i] = 0.5f + (float)i;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct class_weights by = {.parts = {{weights, rows[i].classes}}};
+		struct dataset_feed_params params = params_of(rows[i].set, 0);
+		struct dataset_feed *feed;
+		struct targets targets;
+		struct err err = {0};
+
+		params.positions = rows[i].positions;
+		params.class_weights = &by;
+		assert_int_equal(dataset_feed_new(&feed, &params, NULL), ST_OK);
+		for (int step = 0; step < STEPS; step++) {
+			const int64_t count = dataset_feed_targets(feed, 0, 4 + step, &targets) *
+					      params.positions;
+
+			for (int64_t r = 0; r < count; r++) {
+				const int64_t class = targets.classes ? targets.classes[r]
+						      : params.positions == 1
+							      ? 2
+							      : (int64_t)targets.values[r];
+
+				assert_true(targets.weights[r] == weights[class]);
+			}
+		}
+		dataset_feed_free(feed);
+		by.parts[0].count--;
+		assert_int_equal(dataset_feed_new(&feed, &params, &err), ST_INVALID);
+		assert_contains(err.text, rows[i].says);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_replicas_of_others_hold_up_nothing),
 		cmocka_unit_test(test_no_memory_is_undone),
 		cmocka_unit_test(test_too_great_batches_are_refused),
+		cmocka_unit_test(test_rows_have_the_weights_of_their_classes),
 	};
 
 	return cmocka_run_group_tests(tests, fill_sets, NULL);

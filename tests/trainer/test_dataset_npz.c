@@ -8,6 +8,7 @@
 #include "support/dataset_sample.h"
 #include "support/support.h"
 #include "trainer/data/dataset_internal.h"
+#include "trainer/data/npz.h"
 
 static enum status parse(const struct sample_bytes *in, const char *member,
 			 struct dataset_array *array, struct err *err)
@@ -178,6 +179,36 @@ static void test_arrays_are_checked(void **state)
 	refuses_array(&in, ST_LIMIT, "its .npy header has");
 }
 
+/* The directory has bytes that the deflated ones do not become. */
+static void test_what_a_stream_lacks_is_counted(void **state)
+{
+	enum {
+		VALUES = 1500,
+		SIZE = 4
+	};
+	static struct sample_zip zip;
+	static struct sample_bytes in;
+	static float values[VALUES];
+	struct npz *npz;
+	uint8_t *unpacked;
+	int size;
+	struct err err = {0};
+
+	(void)state;
+	zip = (struct sample_zip){0};
+	sample_npy(&in, "'<f4'", "False", "(1500,)", (VALUES - 7) * SIZE, 10);
+	sample_zip_add(&zip, "a.npy", &in, 1);
+	unpacked = zip.directory.bytes + 24;
+	size = unpacked[0] + 256 * unpacked[1] + 7 * SIZE;
+	unpacked[0] = (uint8_t)(size & 255);
+	unpacked[1] = (uint8_t)(size >> 8);
+	sample_zip_end(&zip);
+	assert_int_equal(npz_parse(&npz, "w.npz", zip.file.bytes, zip.file.length, NULL), ST_OK);
+	assert_int_equal(npz_read(npz, 0, values, VALUES, &err), ST_FORMAT);
+	assert_contains(err.text, "is truncated: 1493 of 1500 values are there");
+	npz_close(npz);
+}
+
 /* Each type's bytes, and what they are as a float and, where whole, as a number. */
 static const struct type_case {
 	const char *descr;
@@ -282,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_archives_are_checked),
 		cmocka_unit_test(test_members_are_checked),
 		cmocka_unit_test(test_arrays_are_checked),
+		cmocka_unit_test(test_what_a_stream_lacks_is_counted),
 		cmocka_unit_test(test_values_of_every_type_become_floats_and_whole_numbers),
 		cmocka_unit_test(test_every_cut_is_refused),
 		cmocka_unit_test(test_flipped_bytes_never_do_harm),

@@ -90,6 +90,24 @@ same one resumed
 rm -rf tf_report__*
 [ -z "$(ls -A backup)" ] || fail "something is left of the backups: $(ls backup)"
 
+# Gradients of a scaled loss change where they are summed up: of the only micro-batch of an update they are recorded before, and sent behind.
+gradients="SELECT key, replica, step, quote(l2) FROM tensor_stats WHERE kind = 'gradient' ORDER BY 1, 2, 3"
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
+for scaled in '{"steps_per_replica": 1}' '{"steps_per_replica": 1, "dtype": "float16"}'; do
+	scaled=("${no_pipeline[@]}" --ipu.auto_select_ipus 2 --gradient_accumulation "$scaled" --evaluate null --host.threads 1 --data.limit 8000
+		--outfeed.optimizer_mode AFTER_COMPUTE --compile.optimizer '{"class_name": "SGD", "config": {"learning_rate": 0.1, "loss_scale_factor": 4096}}')
+	train 24 "${scaled[@]}" >out || fail "${scaled[*]}: exit code $?"
+	grep -o 'XXH3 [0-9a-f]*' out >digest
+	sqlite3 tf_report__*/profile.db "$gradients" >recorded
+	[ "$(wc -l <recorded)" -eq 48 ] || fail "${scaled[*]}: gradients of 12 updates of 2 replicas: $(cat recorded)"
+	rm -rf tf_report__*
+	ranks "$launcher" 2 "$run" --fit.epochs 1 --fit.steps_per_epoch 24 --compile.steps_per_execution 24 "${scaled[@]}" >out || fail "${scaled[*]}, 2 ranks: exit code $?"
+	grep -o 'XXH3 [0-9a-f]*' out | cmp -s - digest || fail "${scaled[*]}: other weights on 2 ranks"
+	sqlite3 tf_report__*/ranks.db "$gradients" | cmp -s - recorded || fail "${scaled[*]}: other gradients on 2 ranks"
+	rm -rf tf_report__*
+done
+unset POPLAR_ENGINE_OPTIONS
+
 # Two stages a replica, three replicas on two ranks, under schedules whose stages end in other orders; one report of all of them.
 launcher=${launchers[0]}
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'

@@ -20,6 +20,8 @@ grep -qE '^0     Dense_128/bias:0_grad        -?[0-9]+\.[0-9]{6} ' out.txt || fa
 grep -A1 -E '^500/500 \[={20}\] - [0-9]+s [0-9]+(us|ms|s)/step - loss: [0-9.]+ - accuracy: [0-9.]+$' out.txt >epoch.txt ||
 	fail "the epoch's line: $(grep 500/500 out.txt)"
 grep -qE '^    IPU, simulated \(planner\): [0-9]+us/step$' epoch.txt || fail "no simulated time: $(cat epoch.txt)"
+# Whatever is counted comes to its end: the steps of the epoch and of the evaluation.
+awk -F '[/ ]' '/^[0-9]+\/[0-9]+ \[/ { lines++; parts += $1 != $2 } END { exit lines != 2 || parts }' out.txt || fail "steps: $(grep '^[0-9]*/' out.txt)"
 # Which device there is, and that it ended well, as the tutorials' logs say it; nothing of that kind on the CPU.
 expect 'Poplar version: none (simulated by ipuscope '
 expect 'Device /device:IPU:0 attached to 2 IPUs with Poplar device ID: 0 (simulated ipu2)'
