@@ -328,8 +328,8 @@ static enum status read_device(struct import *import, const struct import_token 
 		return ST_OK;
 	snprintf(architecture, sizeof(architecture), "%lld.%lld", (long long)major,
 		 (long long)minor);
-	device.model = model[0] == 0 ? NULL : report__import_store(import, model);
-	device.architecture = major == IPS_NULL ? NULL : report__import_store(import, architecture);
+	device.model = model[0] == 0 ? NULL : model;
+	device.architecture = major == IPS_NULL ? NULL : architecture;
 	return report__import_device(import, &device, err);
 }
 

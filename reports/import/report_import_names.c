@@ -355,9 +355,13 @@ enum status report__import_device(struct import *import, const struct ips_device
 				  struct err *err)
 {
 	const char *name = device->device;
+	struct ips_device row = *device;
 	size_t i = 0;
 
-	(void)err;
+	row.model = report__import_store(import, device->model);
+	row.architecture = report__import_store(import, device->architecture);
+	if ((device->model && !row.model) || (device->architecture && !row.architecture))
+		return err_nomem(err);
 	while (i < import->device_count &&
 	       (name ? !import->devices[i].device || strcmp(import->devices[i].device, name) != 0
 		     : import->devices[i].number != device->number))
@@ -367,8 +371,8 @@ enum status report__import_device(struct import *import, const struct ips_device
 	if (i < import->device_count && !name)
 		name = import->devices[i].device;
 	import->device_count += i == import->device_count;
-	import->devices[i] = *device;
-	import->devices[i].device = name;
+	row.device = name;
+	import->devices[i] = row;
 	return ST_OK;
 }
 

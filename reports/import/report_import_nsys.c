@@ -487,19 +487,19 @@ static void read_gpus(struct import_sqlite *in)
 	while (query && prof_query_next(query, &in->err->status, in->err)) {
 		const int64_t cuda = prof_column_int(query, 1);
 		const int64_t major = prof_column_int(query, 6), minor = prof_column_int(query, 7);
-		struct ips_device device = {
-			.number = cuda == IPS_NULL ? prof_column_int(query, 0) : cuda,
-			.model = report__import_store(in->import, prof_column_text(query, 2)),
-			.memory_bytes = prof_column_int(query, 3),
-			.units = prof_column_int(query, 4),
-			.clock_hz = prof_column_int(query, 5),
-			.memory_bytes_per_s = prof_column_int(query, 8)};
+		struct ips_device device = {.number = cuda == IPS_NULL ? prof_column_int(query, 0)
+								       : cuda,
+					    .model = prof_column_text(query, 2),
+					    .memory_bytes = prof_column_int(query, 3),
+					    .units = prof_column_int(query, 4),
+					    .clock_hz = prof_column_int(query, 5),
+					    .memory_bytes_per_s = prof_column_int(query, 8)};
 		char architecture[48];
 
 		snprintf(architecture, sizeof(architecture), "%lld.%lld", (long long)major,
 			 (long long)minor);
 		if (major != IPS_NULL && minor != IPS_NULL)
-			device.architecture = report__import_store(in->import, architecture);
+			device.architecture = architecture;
 		device.device = report__sqlite_gpu(in, device.number);
 		if (device.device)
 			report__import_device(in->import, &device, in->err);

@@ -121,7 +121,7 @@ const char *report__import_gpu(struct import *import, int64_t number);
 const char *report__import_accelerator(struct import *import, const char *kind, int64_t number);
 
 /* A row of the view `devices`; replaces one of the same name, or where it has none, of the same
- * number. */
+ * number. Model and architecture are copied; ST_NOMEM where that fails. */
 enum status report__import_device(struct import *import, const struct ips_device *device,
 				  struct err *err);
 

@@ -357,14 +357,13 @@ static void rocpd_memory(struct import_sqlite *in, struct prof_query *query)
 
 static void rocpd_device(struct import_sqlite *in, struct prof_query *query)
 {
-	struct ips_device device = {
-		.number = prof_column_int(query, 0),
-		.architecture = report__import_store(in->import, prof_column_text(query, 1)),
-		.model = report__import_store(in->import, prof_column_text(query, 2)),
-		.memory_bytes = IPS_NULL,
-		.units = IPS_NULL,
-		.clock_hz = IPS_NULL,
-		.memory_bytes_per_s = IPS_NULL};
+	struct ips_device device = {.number = prof_column_int(query, 0),
+				    .architecture = prof_column_text(query, 1),
+				    .model = prof_column_text(query, 2),
+				    .memory_bytes = IPS_NULL,
+				    .units = IPS_NULL,
+				    .clock_hz = IPS_NULL,
+				    .memory_bytes_per_s = IPS_NULL};
 
 	import_used(in->import, REPORT_IMPORT_NAME);
 	if (device.number == IPS_NULL)

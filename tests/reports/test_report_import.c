@@ -662,6 +662,10 @@ static void failing_allocations_are_told(void **state)
 		"[{\"ph\":\"B\",\"ts\":1,\"name\":\"a\",\"args\":{\"x\":1}},"
 		"{\"ph\":\"E\",\"ts\":2},{\"ph\":\"C\",\"ts\":2,\"name\":\"c\",\"args\":{\"v\":1}},"
 		"{\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"p\"}}]";
+	/* Devices on which nothing ran. */
+	static const char idle[] =
+		"{\"deviceProperties\":[{\"id\":0},{\"id\":1}],"
+		"\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"a\"}]}";
 	/* Perfetto's: two tracks that are ordered by name under a third, a state, and an instant. */
 	static const char ordered[] = "\n\007\342\003\004\010\001X\001"
 				      "\n\012\342\003\007\010\002(\001\022\001b"
@@ -673,9 +677,10 @@ static void failing_allocations_are_told(void **state)
 		size_t length;
 		const char *wanted;
 	} traces[] = {
-		{kineto, sizeof(kineto) - 1, "12|0|2|3|4|1|20"},
-		{halves, sizeof(halves) - 1, "1|0|1|0|0|0|17"},
-		{ordered, sizeof(ordered) - 1, "1|1|0|0|0|0|17"},
+		{kineto, sizeof(kineto) - 1, "12|0|2|3|4|20|1|1"},
+		{halves, sizeof(halves) - 1, "1|0|1|0|0|17|0|0"},
+		{ordered, sizeof(ordered) - 1, "1|1|0|0|0|17|0|0"},
+		{idle, sizeof(idle) - 1, "1|0|0|0|0|18|2|0"},
 	};
 	struct fixture *f = *state;
 
@@ -697,8 +702,9 @@ static void failing_allocations_are_told(void **state)
 					    "(SELECT count(*) FROM counters), "
 					    "(SELECT count(*) FROM kernels), "
 					    "(SELECT count(*) FROM flows), "
+					    "(SELECT count(*) FROM meta), "
 					    "(SELECT count(*) FROM devices), "
-					    "(SELECT count(*) FROM meta)",
+					    "(SELECT count(model || architecture) FROM devices)",
 					    traces[i].wanted);
 			assert_true(failed || n > 100); /* it came to the end of the work */
 		}
