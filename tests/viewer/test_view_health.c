@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fmt.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "support/prof_testing.h"
 #include "support/view_fixture_tensors.h"
@@ -79,6 +81,43 @@ static void test_rules_have_their_hits_the_most_first(void **state)
 	assert_shows(rig, "overfit");
 	assert_shows(rig, "9 hits over time");
 	assert_int_equal((int64_t)strip_sum(&screen_of(rig)->source), 9);
+}
+
+/* The time at which the strip ends stands at its end, where there is room for it. */
+static void test_the_strip_says_when_it_ends(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_canvas *canvas = &rig->session.canvas;
+	const struct view_health *screen = screen_of(rig);
+	int shown = 0, missing = 0;
+	char until[FMT_SIZE], said[64];
+
+	snprintf(said, sizeof(said), "%d and %d hits over time", (int)strip_sum(&screen->source),
+		 (int)strip_sum(&screen->target));
+	fmt_ns(until, max(screen->source.until_ns, screen->target.until_ns));
+	for (int width = 24; width <= 120; width++) {
+		const int length = (int)strlen(until), end = width - 1;
+		const bool fits = 12 + (int)strlen(said) + length < width;
+
+		view_rig_size(rig, width, 24);
+		for (int y = 0; y < canvas->height; y++) {
+			const struct view_cell *row = &canvas->cells[y * width];
+			char cells[128];
+
+			for (int x = 0; x < width; x++)
+				cells[x] = row[x].character < 128 ? (char)row[x].character : '?';
+			cells[width] = '\0';
+			if (strncmp(cells + 8, said, strlen(said)) != 0)
+				continue;
+			assert_true((strncmp(cells + end - length, until, (size_t)length) == 0) ==
+				    fits);
+			assert_true((strstr(cells, until) != NULL) == fits);
+			assert_int_equal(cells[end], ' ');
+			shown += fits;
+			missing += !fits;
+		}
+	}
+	assert_true(shown > 10 && missing > 0);
 }
 
 static void test_it_says_where_bad_numbers_began_and_what_led_there(void **state)
@@ -391,6 +430,7 @@ int main(void)
 #define CASE_TWO(name)  cmocka_unit_test_setup_teardown(name, setup_two, view_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_rules_have_their_hits_the_most_first),
+		CASE_TWO(test_the_strip_says_when_it_ends),
 		CASE(test_it_says_where_bad_numbers_began_and_what_led_there),
 		CASE(test_a_rule_leads_to_its_hits_and_those_to_their_moment),
 		CASE_MANY(test_hits_are_read_a_page_at_a_time),

@@ -272,6 +272,44 @@ static void test_a_narrow_heading_has_the_values(void **state)
 	assert_line_shows(rig, "loss, train, step 299: ", "0.00333333 ");
 }
 
+/* The curve is said as completely as there is room for beside its value. */
+static void test_the_heading_says_as_much_as_fits(void **state)
+{
+	static const char *const whats[] = {" loss, train, by step: ", " loss, train, ", " loss, ",
+					    " "};
+	static const char value[] = "step 299: 0.00333333 ";
+	struct view_rig *rig = *state;
+	const struct view_canvas *canvas = &rig->session.canvas;
+	int headings[ARRAY_LEN(whats)] = {0};
+
+	open_on(rig, &usual, NULL);
+	for (int width = 24; width <= 120; width++) {
+		const int room = width - 1 - (int)strlen(value);
+		char expected[64], cells[128];
+		size_t what = 0;
+		int rows = 0;
+
+		while (what + 1 < ARRAY_LEN(whats) && (int)strlen(whats[what]) > room)
+			what++;
+		snprintf(expected, sizeof(expected), "%s%s", whats[what], value);
+		view_rig_size(rig, width, 24);
+		if (rig->session.frame.too_small)
+			continue;
+		for (int y = 0; y < canvas->height; y++) {
+			const struct view_cell *row = &canvas->cells[y * width];
+
+			for (int x = 0; x < width; x++)
+				cells[x] = row[x].character < 128 ? (char)row[x].character : '?';
+			cells[width] = '\0';
+			rows += strncmp(cells + 1, expected, strlen(expected)) == 0;
+		}
+		if (rows != 1)
+			fail_msg("%d columns: \"%s\" is in %d rows", width, expected, rows);
+		headings[what]++;
+	}
+	assert_true(headings[0] > 0 && headings[1] > 0);
+}
+
 static void test_a_run_that_exploded_leaves_the_other_to_be_seen(void **state)
 {
 	const struct view_fixture_metrics exploded = {3, 100, 1e9, 0};
@@ -472,6 +510,7 @@ int main(void)
 		TEST(test_a_run_that_ended_has_no_value),
 		TEST(test_a_narrow_heading_has_the_values),
 		TEST(test_a_trend_is_not_a_comparison),
+		TEST(test_the_heading_says_as_much_as_fits),
 		TEST(test_a_run_that_exploded_leaves_the_other_to_be_seen),
 		TEST(test_places_lead_to_their_curve),
 		TEST(test_the_query_finds_the_points),
