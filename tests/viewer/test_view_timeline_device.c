@@ -156,6 +156,38 @@ static void test_many_runs_are_said_by_their_sums(void **state)
 	free(expected);
 }
 
+/* The bubble is that of every run in the window, or said to be the mean of all: never of some. */
+static void test_the_bubble_is_of_all_runs_in_the_window(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	int means = 0, sums = 0;
+
+	for (const char *key = "0+l+l+l+l+l+l+l-------"; *key; key++) {
+		const char text[2] = {*key, '\0'};
+
+		view_rig_press(rig, text);
+		for (int clock = 0; clock < 2; clock++) {
+			const struct view_window window = tl->clock[clock].window;
+			char sql[512];
+
+			snprintf(
+				sql, sizeof(sql),
+				"SELECT count(*) FROM (SELECT DISTINCT weight_update, replica FROM "
+				"spans WHERE clock = '%s' AND start_ns < %lld AND start_ns + "
+				"dur_ns > %lld)",
+				clock ? "device" : "host", (long long)window.to,
+				(long long)window.from);
+			means += tl->bubbles.shown[clock].mean;
+			sums += !tl->bubbles.shown[clock].mean;
+			if (!tl->bubbles.shown[clock].mean)
+				assert_int_equal(tl->bubbles.shown[clock].runs,
+						 view_rig_sql_int(rig, sql));
+		}
+	}
+	assert_true(means > 4 && sums > 4);
+}
+
 /* Shares of the whole window are those of all steps. */
 static void test_steps_of_the_device_are_shown_with_their_shares(void **state)
 {
@@ -610,6 +642,7 @@ int main(void)
 		TEST(test_causes_have_fills_of_their_own),
 		TEST(test_the_heading_says_what_the_rows_say),
 		TEST(test_many_runs_are_said_by_their_sums),
+		TEST(test_the_bubble_is_of_all_runs_in_the_window),
 		TEST(test_steps_of_the_device_are_shown_with_their_shares),
 		TEST(test_columns_have_what_the_steps_have_of_their_time),
 		TEST(test_a_step_has_its_details_and_leads_on),

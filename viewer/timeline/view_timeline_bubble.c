@@ -696,8 +696,7 @@ void view__bubble_load(struct view_timeline *tl)
 		bool exact;
 
 		(void)view_count_spans(tl, c, &exact);
-		tl->bubbles.shown[c] =
-			tl->bubbles.known && exact ? view_sum_runs(tl, c) : (struct view_bubble){0};
+		tl->bubbles.shown[c] = exact ? view_sum_runs(tl, c) : (struct view_bubble){0};
 		if (tl->bubbles.shown[c].runs == 0)
 			tl->bubbles.shown[c] = tl->bubbles.mean[c];
 	}
