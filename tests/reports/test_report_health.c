@@ -384,7 +384,8 @@ static void test_bad_rules_are_refused_where_they_are(void **state)
 	prof_db_close(db);
 }
 
-/* A bound that is none, and a patience that is none, are the defaults; so are other programs' rules. */
+/* A bound that is none, and a patience that is none, are the defaults. Other programs' rules are
+ * left out. */
 static void test_recorded_rules_are_taken_where_they_are_numbers(void **state)
 {
 	static const struct {
