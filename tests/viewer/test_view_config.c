@@ -144,8 +144,8 @@ static void end_sleep(int number)
 	(void)number;
 }
 
-/* A lock that another viewer keeps is waited for, but not for ever; signals shorten the sleep between
- * two tries. */
+/* A lock that another viewer keeps is waited for, but not for ever; signals shorten the sleep
+ * between two tries. */
 static void test_a_lock_that_another_keeps_is_given_up(void **state)
 {
 	const struct sigaction action = {.sa_handler = end_sleep};

@@ -209,7 +209,7 @@ static void test_steps_of_the_device_are_shown_with_their_shares(void **state)
 		assert_int_equal(tl->lanes[i].track->clock, 1);
 }
 
-/* ---- cells, from the steps in SQL ------------------------------------------------------------- */
+/* ---- cells, from the steps in SQL ------------------------------------------------------------ */
 
 struct step {
 	int64_t ipu, update, start, cycles, tiles; /* the start in cycles of the clock */
