@@ -51,6 +51,20 @@ query="SELECT group_concat(trim(json_extract(value, '\$.token') || printf(' %.3g
 shows 200x50 'loss_tok<Enter><Enter>vvj' >text
 same 'losses' "$(sed -n '5,7p' text | tr -s ' \n' ' ' | sed 's/^ //; s/ $//')" "$(json token-losses --sample 1 | tr -s ' ')"
 grep -a '^ mean loss by position, of 2 samples: from 0 to ' text >/dev/null || fail "$(cat text)"
+# In little room the text comes first: the curve stands whole below all of it, above the two lines at the foot, or not at all.
+with='' without=''
+for ((height = 12; height <= 30; height++)); do
+	shows 80x$height 'loss_tok<Enter><Enter>vv' >text
+	row=$(grep -an '^ mean loss by position' text | cut -d: -f1)
+	if [ -n "$row" ]; then
+		with+=" $height"
+		[ $((height - row)) -ge 6 ] && ! grep -a '^ sample .*, tokens ' text >/dev/null || fail "80x$height: a part of the curve or of the text: $(cat text)"
+	else
+		without+=" $height"
+		[ -z "$with" ] || fail "80x$height: no curve, which is there in less room:$with"
+	fi
+done
+[ -n "$with" ] && [ -n "$without" ] || fail "the curve is there at the heights$with, and not at$without"
 # Norms: the first of both lists, and how many never changed.
 shows 80x24 'embedding/emb<Enter><Enter>vv' >norms
 query="SELECT group_concat(line, ' ') FROM (SELECT json_extract(value, '\$.row') || ' ' || json_extract(value, '\$.token') || printf(' %.4g', json_extract(value, '\$.norm')) AS line
