@@ -1,9 +1,9 @@
-foreach(name IN ITEMS record names thread kill copier alone ahead)
+foreach(name IN ITEMS record thread kill copier alone ahead)
 	ipuscope_add_test(NAME test_prof_${name} SOURCES test_prof_${name}.c support/prof_testing.c
 		LIBS profiler common PkgConfig::SQLITE LABELS unit)
 endforeach()
 # One thread, and SQLite's work above all: the same as released.
-foreach(name IN ITEMS bulk level_sort rows model timeline steps fault db sums page critical counters)
+foreach(name IN ITEMS names bulk level_sort rows model timeline steps fault db sums page critical counters)
 	ipuscope_add_test(NAME test_prof_${name} SOURCES test_prof_${name}.c support/prof_testing.c
 		LIBS profiler common PkgConfig::SQLITE LABELS unit sanitized)
 endforeach()
