@@ -10,10 +10,11 @@
  * the job, so that no other helper enters, and waits until those inside have left. So each slice
  * runs once, and no thread refers to the job after pool_run() returns.
  *
- * Locking: pool.lock guards the list, jobs' inside and waiting; it is never held while a slice
- * runs. Slices may call pool_run() of the same pool: a caller waits only for threads that run
+ * Locking: pool.lock guards the list, jobs' inside, asleep and waiting; it is never held while a
+ * slice runs. Slices may call pool_run() of the same pool: a caller waits only for threads that run
  * slices.
  */
+#include "common/minmax.h"
 #include "common/pool.h"
 
 #include <assert.h>
@@ -46,7 +47,7 @@ struct pool_job {
 	void *context;
 	atomic_uint inside; /* helpers working on the job; written under the lock */
 	unsigned lanes;     /* lanes assigned so far; the caller's is 0. Under the lock */
-	unsigned lanes_most;
+	unsigned lanes_most, wakes_most;
 	unsigned ranges;
 	struct pool_job *link;
 	struct pool_range range[POOL_RANGES];
@@ -64,7 +65,7 @@ struct pool {
 	pthread_cond_t left; /* callers wait on it */
 	struct pool_job *jobs;
 	atomic_uint arrivals; /* changes when a job arrives or the pool ends: helpers spin on it */
-	unsigned waiting;     /* number of callers that wait */
+	unsigned asleep, waiting; /* numbers of helpers; of callers */
 	bool ending;
 	bool spin;
 	unsigned helpers;
@@ -146,8 +147,10 @@ static void pool_wait_for_job(struct pool *pool)
 		pthread_mutex_lock(&pool->lock);
 	}
 
+	pool->asleep++;
 	while (atomic_load_explicit(&pool->arrivals, memory_order_relaxed) == seen)
 		pthread_cond_wait(&pool->wake, &pool->lock);
+	pool->asleep--;
 }
 
 static void *pool_helper(void *argument)
@@ -305,6 +308,7 @@ void pool_share_lanes(struct pool *pool, uint64_t work, pool_lane_slice slice, v
 	unsigned lanes = pool_threads(pool, work, POOL_LANE_WORK, slices);
 	unsigned awake = pool_threads(pool, work, POOL_WAKE_WORK, slices);
 	struct pool_job job;
+	unsigned wakes;
 
 	if (lanes < 2) {
 		for (unsigned i = 0; i < slices; i++)
@@ -316,6 +320,7 @@ void pool_share_lanes(struct pool *pool, uint64_t work, pool_lane_slice slice, v
 	job.context = context;
 	job.lanes = 1;
 	job.lanes_most = lanes;
+	job.wakes_most = awake > 1 ? awake - 1 : 0; /* less the caller */
 	job.ranges = pool_min(lanes, POOL_RANGES);
 	atomic_init(&job.inside, 0);
 	for (unsigned i = 0; i < job.ranges; i++) {
@@ -327,10 +332,10 @@ void pool_share_lanes(struct pool *pool, uint64_t work, pool_lane_slice slice, v
 	job.link = pool->jobs;
 	pool->jobs = &job;
 	atomic_fetch_add_explicit(&pool->arrivals, 1, memory_order_relaxed);
+	wakes = min(job.wakes_most, pool->asleep);
 	pthread_mutex_unlock(&pool->lock);
 
-	/* The caller is awake. Where no helper sleeps, a signal costs next to nothing. */
-	for (unsigned i = 1; i < awake; i++)
+	for (unsigned i = 0; i < wakes; i++)
 		pthread_cond_signal(&pool->wake);
 
 	pool_run_slices(&job, 0, 0);
