@@ -189,7 +189,7 @@ static void add_without_root(const char *text, FILE *out)
 			fputc(*text++, out);
 }
 
-static void test_nothing_that_is_printed_changes_unseen(void **state)
+static void print_all(FILE *out)
 {
 	static const char *const requests[] = {
 		"model keras-mnist --use-ipu",
@@ -214,12 +214,7 @@ static void test_nothing_that_is_printed_changes_unseen(void **state)
 		"scale keras-mnist --use-ipu --json --csv",
 		"scale " PIPELINED " --ipus 1",
 	};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
-	assert_non_null(out);
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
 		struct support_result result;
 
@@ -230,9 +225,12 @@ static void test_nothing_that_is_printed_changes_unseen(void **state)
 		fprintf(out, "exit code %d\n\n", result.exit_code);
 		support_result_free(&result);
 	}
-	fclose(out);
-	support_check_golden("plan_models.txt", text);
-	free(text);
+}
+
+static void test_nothing_that_is_printed_changes_unseen(void **state)
+{
+	(void)state;
+	support_check_golden("plan_models.txt", print_all);
 }
 
 int main(void)

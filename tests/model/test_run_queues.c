@@ -153,122 +153,120 @@ static void describe(const struct run_queues *plan, struct str *out)
 	}
 }
 
+/* Layers, their stages, the section "outfeed", and what describe() says of the plan. */
+static const struct {
+	const char *layers, *stages, *outfeed, *plan;
+} plans[] = {
+	{DENSE("a") ", " OUTFEED("p", "") ", " DENSE("b") ", " OUTFEED("q", ""), "0, 0, 1, 1",
+	 "'activations': ['p']",
+	 "activations_outfeed_queue_p, stage 0: Single layer activations callback "
+	 "(activations_outfeed_queue_p)\n"
+	 " p of 1 passes final sent\n"
+	 "activations_outfeed_queue_q, stage 1: Single layer activations callback "
+	 "(activations_outfeed_queue_q)\n"
+	 " q of 3 final sent\n"},
+	{DENSE("a") ", " OUTFEED("p", "") ", " DENSE("b"), "0, 0, 1", "'gradients': ['a']",
+	 "optimizer_outfeed_queue, stage -1, wrapped: Gradients callback\n"
+	 "activations_outfeed_queue, stage 0: Single layer activations callback\n"
+	 " p of 1 passes final sent\n"},
+	{DENSE("a") ", " OUTFEED("p", QUEUE("x")) ", " DENSE("b") ", " OUTFEED("q", ""),
+	 "0, 0, 1, 1", "",
+	 "x, stage 0: Single layer activations callback (x)\n"
+	 " p of 1 passes final sent\n"
+	 "activations_outfeed_queue, stage 1: Single layer activations callback "
+	 "(activations_outfeed_queue)\n"
+	 " q of 3 passes final sent\n"},
+	{DENSE("a") ", " MAYBE("p", NOT_FINAL) ", " DENSE("b") ", " MAYBE("q", "") ", " DENSE(
+		 "c") ", " OUTFEED("r", ""),
+	 "0, 0, 0, 0, 1, 1", "'activations': ['p']",
+	 "activations_outfeed_queue, stage 1: Single layer activations callback\n"
+	 " r of 5 final sent\n"
+	 "multi_activations_outfeed_queue, stage 0, wrapped: Multi-layer activations "
+	 "callback\n"
+	 " p of 1 passes sent\n"
+	 " q of 3 final\n"},
+	{DENSE("a") ", " MAYBE("p", NOT_FINAL) ", " DENSE("b") ", " MAYBE("q", "") ", " DENSE("z"),
+	 "0, 0, 0, 0, 1", "'activations': ['q']",
+	 "multi_activations_outfeed_queue, stage 0, wrapped: Multi-layer activations "
+	 "callback\n"
+	 " p of 1\n"
+	 " q of 3 passes final sent\n"},
+	{DENSE("a") ", " MAYBE("p", "") ", " DENSE("b") ", " MAYBE("q", ""), "0, 0, 1, 1",
+	 "'activations': ['none', 'q']",
+	 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
+	 " p of 1 final\n"
+	 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
+	 " q of 3 passes final sent\n"},
+	{DENSE("a") ", " MAYBE("p", QUEUE("x")) ", " DENSE("b") ", " MAYBE("q", ""), "0, 0, 1, 1",
+	 "",
+	 "x, stage 0, wrapped: Multi-layer activations callback (x)\n"
+	 " p of 1 passes final sent\n"
+	 "multi_activations_outfeed_queue, stage 1, wrapped: Multi-layer activations "
+	 "callback (multi_activations_outfeed_queue)\n"
+	 " q of 3 passes final sent\n"},
+	{DENSE("a") ", " MAYBE("p", NOT_FINAL) ", " DENSE("b") ", " MAYBE("q", NOT_FINAL),
+	 "0, 0, 1, 1", "",
+	 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
+	 " p of 1 passes\n"
+	 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
+	 " q of 3 passes\n"},
+	{DENSE("a") ", " MAYBE("p", NOT_FINAL) ", " DENSE("b") ", " MAYBE("q", "") ", " DENSE("c"),
+	 "0, 0, 0, 0, 1", "'layers': ['a', 'b', 'c'], 'activations': ['b', 'c']",
+	 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
+	 " a_acts of 0 placed passes sent\n"
+	 " p of 1\n"
+	 " b_acts of 2 placed passes sent\n"
+	 " q of 3 final\n"
+	 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
+	 " c_acts of 4 placed passes final sent\n"},
+	{DENSE("a") ", " MAYBE("p", "") ", " DENSE("b"), "0, 0, 1",
+	 "'layers': {'b': 'w', 'a': 'v'}, 'gradients': ['kernel'], 'activations': ['p']",
+	 "optimizer_outfeed_queue, stage -1, wrapped: Gradients callback\n"
+	 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
+	 " v of 0 placed\n"
+	 " p of 1 passes final sent\n"
+	 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
+	 " w of 2 placed final\n"},
+	{DENSE("a") ", " OUTFEED("p", "") ", " DENSE("b") ", " MAYBE("q", "") ", " DENSE("c"),
+	 "0, 0, 0, 0, 1", "'layers': ['c'], 'gradients': ['kernel']",
+	 "optimizer_outfeed_queue, stage -1, wrapped: Gradients callback\n"
+	 "activations_outfeed_queue, stage 0: Single layer activations callback\n"
+	 " p of 1 passes final sent\n"
+	 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
+	 " q of 3 passes final sent\n"
+	 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
+	 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
+	 " c_acts of 4 placed passes final sent\n"},
+	{DENSE("a") ", " MAYBE("p", "") ", " DENSE("b") ", " MAYBE("q", "") ", " DENSE("z"),
+	 "0, 0, 0, 0, 1", "'activations': ['q']",
+	 "multi_activations_outfeed_queue, stage 0, wrapped: Multi-layer activations "
+	 "callback\n"
+	 " p of 1 final\n"
+	 " q of 3 passes final sent\n"},
+};
+
 static void test_sends_go_to_the_queues_of_their_kind_and_stage(void **state)
 {
-	static const struct {
-		const char *layers, *stages, *outfeed, *plan;
-	} rows[] = {
-		{DENSE("a") ", " OUTFEED("p", "") ", " DENSE("b") ", " OUTFEED("q", ""),
-		 "0, 0, 1, 1", "'activations': ['p']",
-		 "activations_outfeed_queue_p, stage 0: Single layer activations callback "
-		 "(activations_outfeed_queue_p)\n"
-		 " p of 1 passes final sent\n"
-		 "activations_outfeed_queue_q, stage 1: Single layer activations callback "
-		 "(activations_outfeed_queue_q)\n"
-		 " q of 3 final sent\n"},
-		{DENSE("a") ", " OUTFEED("p", "") ", " DENSE("b"), "0, 0, 1", "'gradients': ['a']",
-		 "optimizer_outfeed_queue, stage -1, wrapped: Gradients callback\n"
-		 "activations_outfeed_queue, stage 0: Single layer activations callback\n"
-		 " p of 1 passes final sent\n"},
-		{DENSE("a") ", " OUTFEED("p", QUEUE("x")) ", " DENSE("b") ", " OUTFEED("q", ""),
-		 "0, 0, 1, 1", "",
-		 "x, stage 0: Single layer activations callback (x)\n"
-		 " p of 1 passes final sent\n"
-		 "activations_outfeed_queue, stage 1: Single layer activations callback "
-		 "(activations_outfeed_queue)\n"
-		 " q of 3 passes final sent\n"},
-		{DENSE("a") ", " MAYBE("p", NOT_FINAL) ", " DENSE("b") ", " MAYBE(
-			 "q", "") ", " DENSE("c") ", " OUTFEED("r", ""),
-		 "0, 0, 0, 0, 1, 1", "'activations': ['p']",
-		 "activations_outfeed_queue, stage 1: Single layer activations callback\n"
-		 " r of 5 final sent\n"
-		 "multi_activations_outfeed_queue, stage 0, wrapped: Multi-layer activations "
-		 "callback\n"
-		 " p of 1 passes sent\n"
-		 " q of 3 final\n"},
-		{DENSE("a") ", " MAYBE("p", NOT_FINAL) ", " DENSE("b") ", " MAYBE(
-			 "q", "") ", " DENSE("z"),
-		 "0, 0, 0, 0, 1", "'activations': ['q']",
-		 "multi_activations_outfeed_queue, stage 0, wrapped: Multi-layer activations "
-		 "callback\n"
-		 " p of 1\n"
-		 " q of 3 passes final sent\n"},
-		{DENSE("a") ", " MAYBE("p", "") ", " DENSE("b") ", " MAYBE("q", ""), "0, 0, 1, 1",
-		 "'activations': ['none', 'q']",
-		 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
-		 " p of 1 final\n"
-		 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
-		 " q of 3 passes final sent\n"},
-		{DENSE("a") ", " MAYBE("p", QUEUE("x")) ", " DENSE("b") ", " MAYBE("q", ""),
-		 "0, 0, 1, 1", "",
-		 "x, stage 0, wrapped: Multi-layer activations callback (x)\n"
-		 " p of 1 passes final sent\n"
-		 "multi_activations_outfeed_queue, stage 1, wrapped: Multi-layer activations "
-		 "callback (multi_activations_outfeed_queue)\n"
-		 " q of 3 passes final sent\n"},
-		{DENSE("a") ", " MAYBE("p", NOT_FINAL) ", " DENSE("b") ", " MAYBE("q", NOT_FINAL),
-		 "0, 0, 1, 1", "",
-		 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
-		 " p of 1 passes\n"
-		 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
-		 " q of 3 passes\n"},
-		{DENSE("a") ", " MAYBE("p", NOT_FINAL) ", " DENSE("b") ", " MAYBE(
-			 "q", "") ", " DENSE("c"),
-		 "0, 0, 0, 0, 1", "'layers': ['a', 'b', 'c'], 'activations': ['b', 'c']",
-		 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
-		 " a_acts of 0 placed passes sent\n"
-		 " p of 1\n"
-		 " b_acts of 2 placed passes sent\n"
-		 " q of 3 final\n"
-		 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
-		 " c_acts of 4 placed passes final sent\n"},
-		{DENSE("a") ", " MAYBE("p", "") ", " DENSE("b"), "0, 0, 1",
-		 "'layers': {'b': 'w', 'a': 'v'}, 'gradients': ['kernel'], 'activations': ['p']",
-		 "optimizer_outfeed_queue, stage -1, wrapped: Gradients callback\n"
-		 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
-		 " v of 0 placed\n"
-		 " p of 1 passes final sent\n"
-		 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
-		 " w of 2 placed final\n"},
-		{DENSE("a") ", " OUTFEED("p", "") ", " DENSE("b") ", " MAYBE("q",
-									     "") ", " DENSE("c"),
-		 "0, 0, 0, 0, 1", "'layers': ['c'], 'gradients': ['kernel']",
-		 "optimizer_outfeed_queue, stage -1, wrapped: Gradients callback\n"
-		 "activations_outfeed_queue, stage 0: Single layer activations callback\n"
-		 " p of 1 passes final sent\n"
-		 "multi_activations_outfeed_queue_stage_0, stage 0, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_0)\n"
-		 " q of 3 passes final sent\n"
-		 "multi_activations_outfeed_queue_stage_1, stage 1, wrapped: Multi-layer "
-		 "activations callback (multi_activations_outfeed_queue_stage_1)\n"
-		 " c_acts of 4 placed passes final sent\n"},
-		{DENSE("a") ", " MAYBE("p", "") ", " DENSE("b") ", " MAYBE("q", "") ", " DENSE("z"),
-		 "0, 0, 0, 0, 1", "'activations': ['q']",
-		 "multi_activations_outfeed_queue, stage 0, wrapped: Multi-layer activations "
-		 "callback\n"
-		 " p of 1 final\n"
-		 " q of 3 passes final sent\n"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
 		struct str text = {0};
 		struct planned p;
 		struct err err = {0};
 
-		if (setup_layers(&p, rows[i].layers, rows[i].stages, rows[i].outfeed, &err) !=
+		if (setup_layers(&p, plans[i].layers, plans[i].stages, plans[i].outfeed, &err) !=
 		    ST_OK)
 			fail_msg("row %zu: %s", i, err.text);
 		describe(&p.queues, &text);
-		assert_string_equal(str_peek(&text), rows[i].plan);
+		assert_string_equal(str_peek(&text), plans[i].plan);
 		str_free(&text);
 		teardown_planned(&p);
 	}

@@ -131,11 +131,15 @@ void support_write_file(const char *path, const void *data, size_t length)
 	support_must(fclose(file) == 0, path);
 }
 
-void support_check_golden(const char *name, const char *text)
+void support_check_golden(const char *name, void (*print)(FILE *out))
 {
-	char path[SUPPORT_PATH_SIZE], *golden;
-	size_t line = 1, at = 0;
+	char path[SUPPORT_PATH_SIZE], *golden, *text = NULL;
+	size_t line = 1, at = 0, size = 0;
+	FILE *out = open_memstream(&text, &size);
 
+	support_must(out != NULL, name);
+	print(out);
+	support_must(fclose(out) == 0, name);
 	snprintf(path, sizeof(path), "%s/tests/golden/%s", support_source_dir(), name);
 	if (getenv("UPDATE_GOLDEN"))
 		support_write_file(path, text, strlen(text));
@@ -145,6 +149,7 @@ void support_check_golden(const char *name, const char *text)
 	if (text[at] != golden[at])
 		fail_msg("%s:%zu is no longer what comes out: %.200s", path, line, text + at);
 	free(golden);
+	free(text);
 }
 
 /* ---- failing allocations --------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #define SUPPORT_PATH_SIZE 4096
 #define SUPPORT_SKIP      77 /* exit code of a test program that has nothing to test here */
@@ -65,9 +66,9 @@ unsigned support_stride(void);
 /* All of a file, 0-terminated; the caller's (free). @length may be NULL. */
 char *support_read_file(const char *path, size_t *length);
 void support_write_file(const char *path, const void *data, size_t length);
-/* Fail, naming the first line that differs, unless @text is tests/golden/@name. UPDATE_GOLDEN=1 in
- * the environment rewrites the file first. */
-void support_check_golden(const char *name, const char *text);
+/* Fail, naming the first line that differs, unless what @print writes is tests/golden/@name.
+ * UPDATE_GOLDEN=1 in the environment rewrites the file first. */
+void support_check_golden(const char *name, void (*print)(FILE *out));
 
 /* As if the disk were full: no file may grow beyond @bytes from now on; negative: any may again. */
 void support_limit_files(long bytes);
