@@ -463,8 +463,8 @@ static long cli_show_lines(const char *format, va_list args, char *text, size_t 
 		to = (size_t)vsnprintf(NULL, 0, before, again);
 		va_end(again);
 		mem_free(before);
-		memmove(text + shown, text + from,
-			to + 1 - from); /* a character ends in its line */
+		/* With the line feed: behind it utf8_show() would find bytes of other lines. */
+		memmove(text + shown, text + from, to + 1 - from);
 		shown += utf8_show(text + shown, to - from, "\t");
 		text[shown++] = '\n';
 		from = to + 1;
@@ -494,8 +494,8 @@ void cli_vprint(FILE *out, const char *format, va_list args)
 	if (shown < 0)
 		cli_lost = true;
 	else
-		fwrite(much ? much : few, 1, (size_t)shown,
-		       out); /* at once: processes share logs */
+		/* At once: processes that share a log must not mix their lines. */
+		fwrite(much ? much : few, 1, (size_t)shown, out);
 	mem_free(much);
 }
 

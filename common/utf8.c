@@ -29,8 +29,8 @@ static const uint32_t utf8_hidden[][2] = {
 
 static bool utf8_in(const uint32_t (*ranges)[2], size_t count, uint32_t character)
 {
-	while (count-- > 0)
-		if (character >= ranges[count][0] && character <= ranges[count][1])
+	for (size_t i = 0; i < count; i++)
+		if (character >= ranges[i][0] && character <= ranges[i][1])
 			return true;
 	return false;
 }
