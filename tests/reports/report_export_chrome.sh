@@ -266,8 +266,7 @@ code=0
 grep -q 'full/out.json: ' err || fail "full disk: said $(cat err)"
 [ -z "$(ls -A full)" ] || fail "a full disk leaves $(ls -A full)"
 
-"$make" large.db large 3000000
-"$bin/ipu-report" large.db export chrome -o full/out.json >out 2>err &
+"$bin/ipu-report" live.db export chrome -o full/out.json >out 2>err &
 pid=$!
 # Not before it writes: then it catches the signal.
 until [ "$(stat -c %s full/* 2>/dev/null || echo 0)" -gt 1000000 ]; do sleep 0.01; done

@@ -258,17 +258,19 @@ for bytes in 16384 16385; do
 done
 said '2  different names cut after 16384 bytes'
 # Of megabytes they are told apart by their last byte, and take no memory: 300 of 1 MB in an address space of 300 MB, of which most is
-# that of threads. Sanitizers do not have it.
+# that of threads. Sanitizers do not have it, and read fewer.
+names=300
+[ -e "$bin/../tests/libfail_alloc.so" ] || names=20
 letters=$(head -c 1000000 /dev/zero | tr '\0' n)
-for i in {100..399}; do
+for ((i = 100; i < 100 + names; i++)); do
 	echo "{\"ph\":\"X\",\"name\":\"$letters$i\",\"pid\":1,\"tid\":1,\"ts\":${i}0,\"dur\":5},"
 done | { echo '['; cat; } >long.json
 (
-	[ ! -e "$bin/../tests/libfail_alloc.so" ] || ulimit -v 300000
+	[ $names -lt 300 ] || ulimit -v 300000
 	import long.json long.db --force
 )
-said '300  different names cut after 16384 bytes'
-ask long.db "SELECT count(*), count(DISTINCT name), max(length(name)) FROM spans" '300|1|16384'
+said "$names  different names cut after 16384 bytes"
+ask long.db "SELECT count(*), count(DISTINCT name), max(length(name)) FROM spans" "$names|1|16384"
 rm long.json
 
 # ---- refusals --------------------------------------------------------------------------------------

@@ -655,7 +655,7 @@ static void pages_that_were_read_are_given_back(void **state)
 	free(text);
 }
 
-/* Every third allocation fails in turn. An import that succeeds without it is complete. */
+/* Every fifth allocation fails in turn. An import that succeeds without it is complete. */
 static void failing_allocations_are_told(void **state)
 {
 	static const char halves[] =
@@ -687,7 +687,7 @@ static void failing_allocations_are_told(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(traces); i++) {
 		bool failed = true;
 
-		for (long n = 1; failed; n += 3) {
+		for (long n = 1; failed; n += 5) {
 			enum status status;
 
 			support_fail_alloc(n);

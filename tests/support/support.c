@@ -321,7 +321,7 @@ bool support_has_program(const char *name)
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SUPPORT_STRIDE 3
+#define SUPPORT_STRIDE 5
 #else
 #define SUPPORT_STRIDE 1
 #endif

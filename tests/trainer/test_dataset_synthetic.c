@@ -98,6 +98,14 @@ static void test_cache_is_written_used_and_remade_when_spoiled(void **state)
 	unsigned long sum;
 	size_t length;
 
+	/* What is there is none of it. */
+	assert_true(fs_path(path, "%s/ipuscope", place->folder));
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(fs_path(path, "%s/ipuscope/synthetic-digits-2", place->folder));
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(fs_path(path, "%s/ipuscope/synthetic-digits-2/train-images-idx3-ubyte",
+			    place->folder));
+	support_write_file(path, "spoiled", 7);
 	open_set(place, 0, &train, &test);
 	assert_int_equal(train.count, 60000);
 	assert_int_equal(test.count, 10000);
@@ -127,8 +135,6 @@ static void test_cache_is_written_used_and_remade_when_spoiled(void **state)
 	dataset_close(&whole_test);
 
 	/* One changed pixel, which is image 1,275: a limit before its block does not read it. */
-	assert_true(fs_path(path, "%s/ipuscope/synthetic-digits-2/train-images-idx3-ubyte",
-			    place->folder));
 	bytes = support_read_file(path, &length);
 	bytes[1000000] ^= 1;
 	support_write_file(path, bytes, length);
@@ -138,11 +144,6 @@ static void test_cache_is_written_used_and_remade_when_spoiled(void **state)
 	dataset_close(&test);
 	open_set(place, 1001, &train, &test);
 	assert_contains(place->notice, "(made now)");
-	dataset_close(&train);
-	dataset_close(&test);
-	open_set(place, 0, &train, &test);
-	assert_contains(place->notice, "made now, kept in ");
-	assert_int_equal(sum_of(&train), sum);
 	dataset_close(&train);
 	dataset_close(&test);
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # The viewer on runs that are recording, in tmux: progress moves, Z pauses, F follows, the write-ahead log stays bounded while the writer
-# writes as fast as it can, and the end and the death of the writer are said and survived. `view_live.sh [SECONDS]`: of recording (3).
+# writes as fast as it can, and the end and the death of the writer are said and survived. `view_live.sh [SECONDS]`: of recording (2).
 set -u
 bin=${IPUSCOPE_BIN_DIR:?}
-seconds=${1:-3}
+seconds=${1:-2}
 work=$(mktemp -d)
 failures=0 writer= pace=
 tmux_=(tmux -L "ipulive$$" -f "${IPUSCOPE_SOURCE_DIR:?}/tests/support/tmux.conf")
@@ -54,10 +54,10 @@ record()
 	"${tmux_[@]}" new-session -d -s v -x 100 -y 30 "'$bin/ipu-view' $* '$work/run.db'; echo ended \$?; sleep 100"
 }
 
-# From now on the writer rests four fifths of its time: what a picture shows moves, without a processor that is busy all along.
+# From now on the writer rests nine tenths of its time: what a picture shows moves, without a processor that is busy all along.
 slow()
 {
-	while sleep 0.1 && kill -STOP "$writer" && sleep 0.4 && kill -CONT "$writer"; do :; done 2>/dev/null &
+	while sleep 0.05 && kill -STOP "$writer" && sleep 0.45 && kill -CONT "$writer"; do :; done 2>/dev/null &
 	pace=$!
 }
 
