@@ -387,7 +387,7 @@ static void check_relu(struct problem *p, const float *dy, float most, size_t sh
  * bodies whose lanes are registers. So are some hundred channels in any build. */
 #ifdef KERNEL_SANITIZED
 #define PORTABLE_PRODUCTS 400000
-#define PRODUCTS          40000000
+#define PRODUCTS          4000000
 #define RANDOM_SHAPES     2
 #else
 #define PORTABLE_PRODUCTS 40000000
