@@ -202,7 +202,7 @@ static bool name_track(struct import *import, struct import_thread *thread, bool
 							      name.length) != IMPORT_NO_ID;
 		str_clear(&name);
 	}
-	if (shared && !process && thread->kind != IMPORT_GLOBAL && thread->kind != IMPORT_DEVICE) {
+	if (shared && !process && process_pid(import, thread)[0] != 0) {
 		add_process_name(import, thread, &name);
 		str_add(&name, ": ");
 	}
