@@ -94,7 +94,7 @@ struct report_import_counts {
 	uint64_t left_at[REPORT_IMPORT_LEFTS]; /* byte offset of the first such event, if known */
 	uint64_t left_phases[128];             /* of left[PHASE] */
 	struct report_import_what {
-		char what[48];
+		char what[96];
 		uint64_t count;
 	} whats[REPORT_IMPORT_WHATS]; /* of left[KIND], the first kinds */
 	uint64_t notes[REPORT_IMPORT_NOTES];
