@@ -80,6 +80,9 @@ foreach(module IN ITEMS import import_json)
 	ipuscope_add_test(NAME test_report_${module} SOURCES test_report_${module}.c
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)
 endforeach()
+ipuscope_add_test(NAME test_report_formats
+	SOURCES test_report_formats.c support/prof_testing.c support/verb_out.c support/wire_text.c
+	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
 # Judges a recorded run again, and runs the command.
 ipuscope_add_test(NAME test_report_health SOURCES test_report_health.c
 	LIBS reports PkgConfig::SQLITE LABELS unit reports)

@@ -1,0 +1,61 @@
+/*
+ * See verb_out.h. For the test's main thread.
+ */
+#include "support/verb_out.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "reports/report_verbs.h"
+#include "support/support.h"
+
+enum {
+	OUTPUTS = 2,
+	WORDS = 32
+};
+
+static char *read_all(FILE *file)
+{
+	const long size = ftell(file);
+	char *text = calloc(1, (size_t)size + 1);
+
+	assert_non_null(text);
+	rewind(file);
+	assert_int_equal(fread(text, 1, (size_t)size, file), size);
+	return text;
+}
+
+char *verb_out(const char *words)
+{
+	static const int outputs[OUTPUTS] = {STDOUT_FILENO, STDERR_FILENO};
+	char *line = strdup(words), *argv[WORDS + 1] = {"ipu-report"}, *rest = NULL, *text;
+	FILE *file = tmpfile();
+	int kept[OUTPUTS], argc = 1, code;
+
+	assert_non_null(file);
+	for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		assert_true(argc < WORDS);
+		argv[argc++] = word;
+	}
+	fflush(NULL);
+	for (int i = 0; i < OUTPUTS; i++) {
+		kept[i] = dup(outputs[i]);
+		assert_true(kept[i] >= 0 && dup2(fileno(file), outputs[i]) >= 0);
+	}
+	code = report_command(argc, argv);
+	fflush(stdout);
+	for (int i = 0; i < OUTPUTS; i++) {
+		dup2(kept[i], outputs[i]);
+		close(kept[i]);
+	}
+	fseek(file, 0, SEEK_END);
+	if (code != 0)
+		fprintf(file, "exit %d\n", code);
+	text = read_all(file);
+	fclose(file);
+	free(line);
+	return text;
+}

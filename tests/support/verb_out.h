@@ -1,0 +1,11 @@
+/*
+ * What the command ipu-report prints, called within the test.
+ */
+#ifndef VERB_OUT_H
+#define VERB_OUT_H
+
+/* Run `ipu-report @words`, words split at blanks, and return what it printed to both of its outputs;
+ * a last line "exit N" where that is not 0. 0-terminated; the caller's (free). */
+char *verb_out(const char *words);
+
+#endif /* VERB_OUT_H */
