@@ -117,7 +117,7 @@ static void print_imported(FILE *out, const char *name)
 	snprintf(db, sizeof(db), "%s/%s.db", folder, name);
 	write_recording(name, trace);
 	str_addf(&words, "import %s -o %s", trace, db);
-	said = verb_out(str_peek(&words));
+	said = verb_out(str_peek(&words), NULL);
 	/* The first line has a path and a time. */
 	fprintf(out, "==== %s\n", name);
 	print_rows(out, strchr(said, '\n') + 1);

@@ -28,12 +28,12 @@ static char *read_all(FILE *file)
 	return text;
 }
 
-char *verb_out(const char *words)
+char *verb_out(const char *words, int *code)
 {
 	static const int outputs[OUTPUTS] = {STDOUT_FILENO, STDERR_FILENO};
 	char *line = strdup(words), *argv[WORDS + 1] = {"ipu-report"}, *rest = NULL, *text;
 	FILE *file = tmpfile();
-	int kept[OUTPUTS], argc = 1, code;
+	int kept[OUTPUTS], argc = 1, result;
 
 	assert_non_null(file);
 	for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -45,15 +45,15 @@ char *verb_out(const char *words)
 		kept[i] = dup(outputs[i]);
 		assert_true(kept[i] >= 0 && dup2(fileno(file), outputs[i]) >= 0);
 	}
-	code = report_command(argc, argv);
+	result = report_command(argc, argv);
 	fflush(stdout);
 	for (int i = 0; i < OUTPUTS; i++) {
 		dup2(kept[i], outputs[i]);
 		close(kept[i]);
 	}
 	fseek(file, 0, SEEK_END);
-	if (code != 0)
-		fprintf(file, "exit %d\n", code);
+	if (code)
+		*code = result;
 	text = read_all(file);
 	fclose(file);
 	free(line);

@@ -5,7 +5,7 @@
 #define VERB_OUT_H
 
 /* Run `ipu-report @words`, words split at blanks, and return what it printed to both of its outputs;
- * a last line "exit N" where that is not 0. 0-terminated; the caller's (free). */
-char *verb_out(const char *words);
+ * *@code, unless NULL: its exit code. 0-terminated; the caller's (free). */
+char *verb_out(const char *words, int *code);
 
 #endif /* VERB_OUT_H */

@@ -1,0 +1,364 @@
+/*
+ * All that the verbs of ipu-report print, of small recordings: tables, files and refusals, each
+ * compared whole. What is long is compared by the digests of its lines, eight to a digest.
+ */
+#include "support/report_sample.h"
+#include "support/support.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/map.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "ipuscope/profiler.h"
+#include "support/prof_testing.h"
+#include "support/verb_out.h"
+
+static char folder[SUPPORT_PATH_SIZE], before[SUPPORT_PATH_SIZE];
+
+/* ---- recordings ------------------------------------------------------------------------------ */
+
+/* Flows between spans that overlap and nest, on seven threads of two processes. */
+static const char trace[] =
+	"[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"host;a\"}},"
+	"{\"ph\":\"X\",\"name\":\"call\",\"cat\":\"api\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":100},"
+	"{\"ph\":\"X\",\"name\":\"kernel\",\"pid\":1,\"tid\":2,\"ts\":50,\"dur\":10},"
+	"{\"ph\":\"s\",\"name\":\"a\",\"cat\":\"f\",\"id\":1,\"pid\":1,\"tid\":1,\"ts\":40},"
+	"{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"a\",\"cat\":\"f\",\"id\":1,\"pid\":1,\"tid\":2,"
+	"\"ts\":50},"
+	"{\"ph\":\"X\",\"name\":\"late\\n\",\"pid\":2,\"tid\":3,\"ts\":60,\"dur\":30},"
+	"{\"ph\":\"X\",\"name\":\"long;er\",\"pid\":2,\"tid\":4,\"ts\":5,\"dur\":200},"
+	"{\"ph\":\"s\",\"name\":\"b\",\"cat\":\"f\",\"id\":2,\"pid\":2,\"tid\":3,\"ts\":65},"
+	"{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"b\",\"cat\":\"f\",\"id\":2,\"pid\":2,\"tid\":4,"
+	"\"ts\":70},"
+	"{\"ph\":\"X\",\"name\":\"moment\",\"pid\":1,\"tid\":5,\"ts\":80,\"dur\":0,"
+	"\"args\":{\"x\":1,\"r\":0.5,\"t\":\"\\\"\\\\\\u00e9\"}},"
+	"{\"ph\":\"s\",\"name\":\"c\",\"cat\":\"f\",\"id\":3,\"pid\":1,\"tid\":5,\"ts\":80},"
+	"{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"c\",\"cat\":\"f\",\"id\":3,\"pid\":2,\"tid\":4,"
+	"\"ts\":80},"
+	"{\"ph\":\"X\",\"name\":\"outer\",\"pid\":1,\"tid\":6,\"ts\":0,\"dur\":100,"
+	"\"args\":{\"mode\":\"train\",\"step\":7,\"epoch\":1,\"phase\":\"F\",\"stage\":1}},"
+	"{\"ph\":\"X\",\"name\":\"inner\",\"pid\":1,\"tid\":6,\"ts\":20,\"dur\":80},"
+	"{\"ph\":\"X\",\"name\":\"inner\",\"pid\":1,\"tid\":6,\"ts\":30.5,\"dur\":10.25},"
+	"{\"ph\":\"X\",\"name\":\"beside\",\"pid\":1,\"tid\":6,\"ts\":50,\"dur\":80},"
+	"{\"ph\":\"b\",\"name\":\"async\",\"cat\":\"net\",\"id\":1,\"pid\":1,\"ts\":10},"
+	"{\"ph\":\"e\",\"name\":\"async\",\"cat\":\"net\",\"id\":1,\"pid\":1,\"ts\":90},"
+	"{\"ph\":\"C\",\"name\":\"load\",\"pid\":1,\"ts\":10,\"args\":{\"cpu\":1.5,\"io\":2}},"
+	"{\"ph\":\"C\",\"name\":\"load\",\"pid\":1,\"ts\":20,\"args\":{\"cpu\":-3,\"io\":1e30}},"
+	"{\"ph\":\"i\",\"name\":\"mark\",\"pid\":1,\"tid\":6,\"ts\":32,"
+	"\"args\":{\"bytes\":7,\"text\":\"t\",\"step\":2}},"
+	"{\"ph\":\"i\",\"name\":\"bare\",\"pid\":1,\"tid\":6,\"ts\":33}]";
+
+struct kept {
+	const char *key, *kind, *shape, *dims;
+	int64_t step; /* negative: of the weight update -1 - step */
+	int count;
+	float first, more; /* values: first + i * more, so that each differs */
+};
+
+/* Two samples of three tokens; scores of two heads; losses of two steps; an Embedding of five rows
+ * that was kept twice. */
+static const struct kept kept[] = {
+	{"input", "input", "(2, 3)", "batch, tokens", 0, 6, 0, 1},
+	{"targets", "input", "(2, 3)", "batch, tokens", 0, 6, 1, 1},
+	{"attention_0_scores", "activation", "(2, 2, 3, 3)", "batch, heads, queries, keys", 0, 36,
+	 0.01F, 0.01F},
+	{"loss_tokens", "activation", "(2, 3)", "batch, tokens", 0, 6, 0.5F, 0.25F},
+	{"flat_scores", "activation", "(1, 2, 3)", "batch, queries, keys", 1, 6, 0, 0},
+	{"wide", "activation", "(1, 1, 2, 40)", "batch, heads, queries, keys", 1, 80, 1, 1},
+	{"input", "input", "(2, 3)", "batch, tokens", 1, 6, 2, 1},
+	{"attention_0_scores", "activation", "(2, 2, 3, 3)", "batch, heads, queries, keys", 1, 36,
+	 0.5F, -0.01F},
+	{"loss_tokens", "activation", "(2, 3)", "batch, tokens", 1, 6, 3, -0.5F},
+	{"loss_tokens", "activation", "(2, 4)", "batch, tokens", 2, 8, 9, 1},
+	{"loss_tokens", "activation", "(1, 3)", "batch, tokens", 3, 3, 0, 0},
+	{"embedding/embeddings:0", "weight", "(5, 2)", "tokens, features", -1, 10, 0, 1},
+	{"embedding/embeddings:0", "weight", "(5, 2)", "tokens, features", -2, 10, 0, 1.5F},
+	{"once", "weight", "(3, 2)", "tokens, features", -2, 6, 3, -1},
+	{"cube", "weight", "(1, 1, 1)", "tokens, features", -2, 1, 3, -1},
+};
+
+static void write_sequences(const char *path)
+{
+	struct ips_recording *r;
+	float values[80];
+
+	assert_int_equal(ips_recording_open(&r, path, NULL, NULL, 0), 0);
+	ips_meta_set(r, "tokens",
+		     "{\"key\":\"input\",\"names\":[\"a\",\"\\n\",\"caf\\u00e9\",\"x "
+		     "y\",\"\\u0001\",\"\\t\",\"last\"]}");
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+		const struct kept *k = &kept[i];
+		struct ips_keys keys = IPS_KEYS_NULL;
+		const struct ips_tensor tensor = {"outfeed", k->key,    k->kind, NULL,   0,
+						  k->shape,  "float32", NULL,    k->dims};
+
+		for (int v = 0; v < k->count; v++)
+			values[v] = k->first + (float)v * k->more;
+		keys.mode = IPS_TRAIN;
+		keys.replica = 0;
+		if (k->step >= 0)
+			keys.step = k->step;
+		else
+			keys.weight_update = -1 - k->step;
+		assert_int_equal(ips_append_capture(
+					 r, &(struct ips_capture){keys, ips_tensor_add(r, &tensor),
+								  "float32", k->shape, 4 * k->count,
+								  0, values}),
+				 0);
+	}
+	assert_int_equal(ips_recording_close(r, NULL, 0), 0);
+}
+
+/* Forget what differs from one recording to the next. */
+static void steady(const char *path)
+{
+	prof_change(path,
+		    "DELETE FROM meta_facts WHERE key IN ('host', 'library_version', "
+		    "'page_bytes', 'pid', 'process_start', 'sqlite_version', "
+		    "'ticks_per_second'); UPDATE meta_facts SET value = '1700000000000000000' "
+		    "WHERE key = 'start_epoch_ns' AND value IS NOT NULL");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	support_tempdir(folder);
+	assert_non_null(getcwd(before, sizeof(before)));
+	assert_int_equal(chdir(folder), 0);
+	report_sample_write("run.db");
+	report_sample_write_empty("empty.db");
+	write_sequences("seq.db");
+	support_write_file("trace.json", trace, strlen(trace));
+	free(verb_out("import trace.json", NULL));
+	steady("run.db");
+	steady("empty.db");
+	steady("trace.db");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(chdir(before), 0);
+	support_tempdir_remove(folder);
+	return 0;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+#define LONG_LINES 12
+
+/* The digests of each eight lines. */
+static void print_digests(FILE *out, const char *text)
+{
+	uint64_t digest = MAP_SEED;
+	int line = 0, column = 0;
+
+	for (const char *end; *text; text = end) {
+		end = text + strcspn(text, "\n");
+		end += *end == '\n';
+		digest = map_bytes(digest, text, (size_t)(end - text));
+		if (++line % 8 == 0 || !*end) {
+			fprintf(out, "%08" PRIx32 "%c", (uint32_t)digest,
+				++column % 16 == 0 ? '\n' : ' ');
+			digest = MAP_SEED;
+		}
+	}
+	fprintf(out, "%s(%d lines)\n", column % 16 == 0 ? "" : "\n", line);
+}
+
+static void print_commands(FILE *out, const char *const *commands, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int lines = 0, code;
+		char *text = verb_out(commands[i], &code), *version;
+
+		while ((version = strstr(text, IPUSCOPE_VERSION)))
+			memset(version, 'V', strlen(IPUSCOPE_VERSION));
+
+		for (const char *c = text; *c; c++)
+			lines += *c == '\n';
+		fprintf(out, "$ ipu-report %s\n", commands[i]);
+		if (code != 0)
+			fprintf(out, "%d: ", code);
+		if (lines > LONG_LINES)
+			print_digests(out, text);
+		else
+			fputs(text, out);
+		free(text);
+	}
+}
+
+/* ---- sequences ------------------------------------------------------------------------------- */
+
+static const char *const sequences[] = {
+	"attention seq.db",
+	"attention seq.db attention_0 --sample 1 --head 1 --step 0",
+	"attention seq.db --sample 1 --by score --step 0 --csv",
+	"attention seq.db attention_0 --by head --json",
+	"attention seq.db flat_scores",
+	"attention seq.db wide --width 30",
+	"attention seq.db wide --width 20 --csv",
+	"attention seq.db loss_tokens",
+	"attention seq.db attention_0 --sample 2",
+	"attention seq.db attention_0 --head 2",
+	"attention seq.db attention_0 --step 9",
+	"attention seq.db --replica 1",
+	"attention empty.db",
+	"token-losses seq.db",
+	"token-losses seq.db --step 0 --sample 1",
+	"token-losses seq.db --step 1 --color always --width 20",
+	"token-losses seq.db --step 3 --color always",
+	"token-losses seq.db --by position",
+	"token-losses seq.db --by position --step 1 --json",
+	"token-losses seq.db --step 1 --sample 2",
+	"token-losses seq.db wide",
+	"embeddings seq.db embedding/embeddings:0",
+	"embeddings seq.db embedding/embeddings:0 --limit 2",
+	"embeddings seq.db embedding/embeddings:0 --csv",
+	"embeddings seq.db embedding/embeddings:0 --step 0 --json",
+	"embeddings seq.db once",
+	"embeddings seq.db cube",
+	"embeddings empty.db",
+};
+
+static void print_sequences(FILE *out)
+{
+	print_commands(out, sequences, ARRAY_LEN(sequences));
+}
+
+static void test_sequences_are_shown_as_they_were_kept(void **state)
+{
+	(void)state;
+	support_check_golden("report_sequences.txt", print_sequences);
+}
+
+/* ---- exports --------------------------------------------------------------------------------- */
+
+static const char *const exports[] = {
+	"export trace.db folded -o -",
+	"export trace.db folded -o - --from 50000 --to 60000",
+	"export trace.db speedscope -o -",
+	"export trace.db speedscope -o - --clock device",
+	"export trace.db chrome -o -",
+	"export trace.db chrome -o - --from 50000 --to 60000",
+	"export trace.db chrome -o - --from 100000",
+	"export trace.db html -o -",
+	"export run.db folded -o - --clock device",
+	"export run.db chrome -o - --clock device",
+	"export run.db chrome -o - --clock device --execution 1",
+	"export run.db torch-csv -o -",
+	"export run.db torch-csv -o - --clock host --weight-update 1",
+	"export run.db torch-csv -o - --weight-update 2",
+	"export run.db torch-csv -o - --execution 1 --clock host",
+	"export empty.db torch-csv -o -",
+	"export empty.db torch-csv -o - --clock host",
+	"export empty.db chrome -o - --clock device",
+	"export empty.db folded -o - --clock device",
+	"export empty.db npz",
+	"export run.db npz",
+	"export run.db npz --force --keys Dense_10* --steps",
+	"export run.db npz --force --keys none",
+	"export seq.db npz -o seq.npz --steps",
+	"export run.db popvision",
+	"export empty.db popvision -o empty",
+	"export run.db npz -o -",
+	"export run.db npz",
+	"export run.db npz -o run.db --force",
+	"export run.db chrome -o /dev/null --force",
+	"export run.db chrome --keys a",
+	"export run.db html --from 1",
+	"export run.db chrome --from 5 --to 5",
+	"export run.db chrom",
+	"export run.db zip",
+	"export run.db",
+};
+
+static void print_exports(FILE *out)
+{
+	static const char *const files[] = {"captures.npz", "seq.npz"};
+
+	print_commands(out, exports, ARRAY_LEN(exports));
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		size_t length;
+		char *bytes = support_read_file(files[i], &length);
+
+		fprintf(out, "%s: %zu bytes, %016" PRIx64 "\n", files[i], length,
+			map_bytes(MAP_SEED, bytes, length));
+		free(bytes);
+	}
+}
+
+static void test_exports_are_the_same_to_the_byte(void **state)
+{
+	(void)state;
+	support_check_golden("report_exports.txt", print_exports);
+}
+
+/* ---- runs beside each other ------------------------------------------------------------------ */
+
+static const char *const pairs[] = {
+	"diff run.db run.db",
+	"diff run.db other.db",
+	"diff run.db other.db --all --limit 2",
+	"diff other.db run.db --limit 0 --sections metrics,operations",
+	"diff run.db other.db --csv",
+	"diff run.db other.db --json --sections metrics,health",
+	"diff run.db other.db --csv --all --sections bubbles",
+	"diff run.db other.db --gate 5% --sections operations",
+	"diff run.db other.db --gate 60",
+	"diff run.db other.db --gate 0 --ignore-host --sections totals,bubbles",
+	"diff run.db empty.db --sections tensors",
+	"diff run.db other.db --gate -1",
+	"diff run.db other.db --gate x",
+	"diff run.db other.db --sections nothing",
+	"diff run.db",
+	"diff run.db other.db run.db",
+	"merge run.db other.db -o both.db",
+	"merge run.db other.db empty.db -o many.db --align steps --ranks order",
+	"merge run.db other.db -o both.db",
+	"merge both.db run.db -o three.db",
+	"merge run.db other.db -o both.db --force --ranks keep",
+	"merge run.db -o one.db",
+	"merge run.db other.db",
+	"merge run.db other.db -o -",
+	"merge run.db other.db -o .",
+	"merge run.db other.db -o run.db --force",
+	"merge -o both.db",
+};
+
+static void print_pairs(FILE *out)
+{
+	char *bytes;
+	size_t length;
+
+	bytes = support_read_file("run.db", &length);
+	support_write_file("other.db", bytes, length);
+	free(bytes);
+	prof_change("other.db", "UPDATE operation_rows SET cycles = cycles * 1.5 WHERE stage = 0; "
+				"UPDATE metric_rows SET value = value + 0.5 WHERE mode = 'train'; "
+				"DELETE FROM health_rows WHERE row_id = 1");
+	print_commands(out, pairs, ARRAY_LEN(pairs));
+}
+
+static void test_runs_beside_each_other_and_in_one_file(void **state)
+{
+	(void)state;
+	support_check_golden("report_pairs.txt", print_pairs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sequences_are_shown_as_they_were_kept),
+		cmocka_unit_test(test_exports_are_the_same_to_the_byte),
+		cmocka_unit_test(test_runs_beside_each_other_and_in_one_file),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
