@@ -39,7 +39,7 @@ ipuscope_add_script(NAME monitor_runs LABELS golden reports)
 ipuscope_add_script(NAME report_unfinished LABELS golden reports release)
 
 # What-if against closed forms, and against runs of the trainer.
-ipuscope_add_test(NAME test_report_whatif SOURCES test_report_whatif.c
+ipuscope_add_test(NAME test_report_whatif SOURCES test_report_whatif.c support/verb_out.c
 	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
 ipuscope_add_script(NAME report_whatif LABELS golden reports release)
 ipuscope_add_script(NAME report_whatif_ranks LABELS golden reports release)

@@ -149,51 +149,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- printing -------------------------------------------------------------------------------- */
-
-#define LONG_LINES 12
-
-/* The digests of each eight lines. */
-static void print_digests(FILE *out, const char *text)
-{
-	uint64_t digest = MAP_SEED;
-	int line = 0, column = 0;
-
-	for (const char *end; *text; text = end) {
-		end = text + strcspn(text, "\n");
-		end += *end == '\n';
-		digest = map_bytes(digest, text, (size_t)(end - text));
-		if (++line % 8 == 0 || !*end) {
-			fprintf(out, "%08" PRIx32 "%c", (uint32_t)digest,
-				++column % 16 == 0 ? '\n' : ' ');
-			digest = MAP_SEED;
-		}
-	}
-	fprintf(out, "%s(%d lines)\n", column % 16 == 0 ? "" : "\n", line);
-}
-
-static void print_commands(FILE *out, const char *const *commands, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int lines = 0, code;
-		char *text = verb_out(commands[i], &code), *version;
-
-		while ((version = strstr(text, IPUSCOPE_VERSION)))
-			memset(version, 'V', strlen(IPUSCOPE_VERSION));
-
-		for (const char *c = text; *c; c++)
-			lines += *c == '\n';
-		fprintf(out, "$ ipu-report %s\n", commands[i]);
-		if (code != 0)
-			fprintf(out, "%d: ", code);
-		if (lines > LONG_LINES)
-			print_digests(out, text);
-		else
-			fputs(text, out);
-		free(text);
-	}
-}
-
 /* ---- sequences ------------------------------------------------------------------------------- */
 
 static const char *const sequences[] = {
@@ -229,7 +184,7 @@ static const char *const sequences[] = {
 
 static void print_sequences(FILE *out)
 {
-	print_commands(out, sequences, ARRAY_LEN(sequences));
+	verb_print(out, sequences, ARRAY_LEN(sequences));
 }
 
 static void test_sequences_are_shown_as_they_were_kept(void **state)
@@ -283,7 +238,7 @@ static void print_exports(FILE *out)
 {
 	static const char *const files[] = {"captures.npz", "seq.npz"};
 
-	print_commands(out, exports, ARRAY_LEN(exports));
+	verb_print(out, exports, ARRAY_LEN(exports));
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		size_t length;
 		char *bytes = support_read_file(files[i], &length);
@@ -343,7 +298,7 @@ static void print_pairs(FILE *out)
 	prof_change("other.db", "UPDATE operation_rows SET cycles = cycles * 1.5 WHERE stage = 0; "
 				"UPDATE metric_rows SET value = value + 0.5 WHERE mode = 'train'; "
 				"DELETE FROM health_rows WHERE row_id = 1");
-	print_commands(out, pairs, ARRAY_LEN(pairs));
+	verb_print(out, pairs, ARRAY_LEN(pairs));
 }
 
 static void test_runs_beside_each_other_and_in_one_file(void **state)

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "ipuscope/profiler.h"
 #include "model/plan/plan_run.h"
 #include "reports/whatif/report_whatif.h"
 #include "support/run_checks.h"
+#include "support/verb_out.h"
 
 #define PATH (SUPPORT_PATH_SIZE + 64)
 
@@ -432,6 +434,179 @@ static void instances_wait_for_what_their_links_carry(void **state)
 	report_whatif_close(whatif);
 }
 
+/* A call of @rank's thread for a bucket of a stage; @bucket negative: of shares. */
+struct call {
+	int rank, update, stage, bucket;
+	bool gathers;
+	int64_t start_ns, dur_ns, before_ns, length_ns, size;
+};
+
+/* Two weight updates of two ranks and two stages; a sharded optimizer's stage 1 has no gathers of
+ * its own but one of shares. */
+static const struct call calls[] = {
+	{0, 0, 0, 0, false, 9000, 4000, 3000, 5000, 70000},
+	{0, 0, 0, 0, true, 13000, 3000, 500, 2000, 35000},
+	{0, 0, 0, 1, false, 16000, 1000, 8000, 6000, 20000},
+	{0, 0, 0, 1, true, 17000, 500, 100, 400, 10000},
+	{0, 0, 1, 0, false, 18000, 1500, 500, 1500, 1000},
+	{0, 0, 1, -1, true, 20000, 9000, 0, 700, 900},
+	{1, 0, 0, 0, false, 9500, 4500, 3200, 5100, 70000},
+	{1, 0, 0, 0, true, 14000, 3000, 600, 2000, 35000},
+	{1, 0, 0, 1, false, 17000, 900, 8100, 6000, 20000},
+	{1, 0, 0, 1, true, 17900, 600, 100, 400, 10000},
+	{1, 0, 1, 0, false, 18500, 1400, 400, 1500, 1000},
+	{1, 0, 1, -1, true, 20500, 8000, 0, 700, 900},
+	{0, 1, 0, 0, false, 30000, 4000, 2000, 5000, 70000},
+	{0, 1, 0, 0, true, 34000, 3000, 500, 2000, 35000},
+	{0, 1, 1, 0, false, 38000, 1500, 500, 1500, 1000},
+	{1, 1, 0, 0, false, 30500, 4000, 2500, 5000, 70000},
+	{1, 1, 0, 0, true, 34500, 3000, 500, 2000, 35000},
+	{1, 1, 1, 0, false, 38500, 1500, 500, 1500, 1000},
+};
+
+static void put_call(struct ips_track *track, const struct call *call)
+{
+	IPS_SITE(exchange, "mpi", "MPI_Ialltoallv");
+	IPS_SITE(gather, "mpi", "MPI_Iallgatherv");
+	struct ips_keys keys = IPS_KEYS_NULL;
+
+	keys.mode = IPS_TRAIN;
+	keys.epoch = 1;
+	keys.execution = 0;
+	keys.weight_update = call->update;
+	keys.stage = call->stage;
+	ips_track_set_keys(track, &keys);
+	ips_span_at(track, call->gathers ? &gather : &exchange, call->start_ns, call->dur_ns);
+	if (call->bucket >= 0)
+		ips_span_arg_int(track, "bucket", call->bucket);
+	ips_span_arg_int(track, "size", call->size);
+	ips_span_arg_int(track, "before_ns", call->before_ns);
+	ips_span_arg_int(track, "length_ns", call->length_ns);
+}
+
+/* What one of two ranks records, each of @each replicas. */
+static void record_rank(const char *name, int rank, int each)
+{
+	const struct ips_execution execution = {.mode = IPS_TRAIN,
+						.epoch = 1,
+						.steps = 16,
+						.updates = 2,
+						.dur_ns = 42 * US,
+						.start_cycle = IPS_NULL,
+						.cycles = IPS_NULL};
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_keys keys = IPS_KEYS_NULL;
+	struct ips_track *track;
+	char run[2048];
+
+	snprintf(run, sizeof(run),
+		 RUN(LAYERS, "\"ipu\":{\"auto_select_ipus\":%d},"
+			     "\"gradient_accumulation\":{\"steps_per_replica\":8},"
+			     "\"pipeline\":{\"stages\":[0,0,1,1]},"
+			     "\"distribution\":{\"replicas\":%d}"),
+		 4 * each, 2 * each);
+	/* As many steps as divide by the replicas. */
+	memcpy(strstr(run, "_epoch\":32") + 8, each == 3 ? "96" : "32", 2);
+	ips_recording_params_defaults(&params);
+	params.rank = rank;
+	assert_int_equal(ips_recording_open(&recording, name, &params, NULL, 0), 0);
+	assert_int_equal(ips_meta_set(recording, "run", run), 0);
+	assert_int_equal(ips_meta_set(recording, "data", DATA), 0);
+	assert_int_equal(ips_append_execution(recording, &execution), 0);
+	keys.mode = IPS_TRAIN;
+	keys.epoch = 1;
+	keys.execution = keys.weight_update = 0;
+	for (int i = 0; i < each * 2 * 8 * 2; i++) {
+		struct ips_stage_timing timing = {.start_ns = i % 32 * 500, .dur_ns = 400 + i % 3};
+
+		keys.replica = rank * each + i / 32;
+		keys.stage = i % 2;
+		keys.step = keys.microbatch = i / 4 % 8;
+		keys.phase = "FB"[i / 2 % 2];
+		timing.keys = keys;
+		assert_int_equal(ips_append_stage_timing(recording, &timing), 0);
+	}
+	track = ips_track_open(recording, "worker 0", NULL);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (calls[i].rank == rank)
+			put_call(track, &calls[i]);
+	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
+}
+
+#define FIGURES                                                                                    \
+	" --csv --columns instances,replicas,weight_update_ns,samples_second,speedup,exposed_ns,"  \
+	"link_ns,efficiency"
+
+static const char *const commands[] = {
+	"what-if two.db",
+	"what-if two.db --csv",
+	"what-if two.db --schedule Interleaved --micro-batches 16",
+	"what-if two.db --chunks 2 --schedule 1f1b-interleaved --csv",
+	"what-if two.db --target bow --stages 4 --json",
+	"what-if two.db --schedule Interleaved --micro-batches 3",
+	"what-if two.db --replicas 2 --columns change,kind,replicas,flags --width 0",
+	"what-if two.db --fit.steps_per_epoch 64 --compile.steps_per_execution 32 --columns all",
+	"what-if two.db --clock host",
+	"what-if two.db --columns none",
+	"what-if two.db two.db",
+	"what-if one.db --clock host --csv",
+	"what-if one.db --instances 1..16 --network 10Gbit,20us",
+	"what-if one.db --instances 1..5 --network 10Gbit,20us" FIGURES,
+	"what-if one.db --instances 2 --network 500kbit,1s,0ns" FIGURES,
+	"what-if one.db --instances 2 --network 5e10bit,1ms,3us" FIGURES,
+	"what-if one.db --instances 2 --network 1Tbit,1ns" FIGURES,
+	"what-if one.db --instances 2 --network recorded",
+	"what-if one.db --instances 2",
+	"what-if one.db --network 1Gbit,1us",
+	"what-if one.db --instances 2 --network 1Gbit,20us --clock device",
+	"what-if one.db --instances 2 --network 25,20us",
+	"what-if one.db --instances 2 --network 1Gbit",
+	"what-if one.db --instances 2 --network 0Gbit,1us",
+	"what-if one.db --instances 2 --network 1Gbit,1us,1us,1us",
+	"what-if one.db --instances 2 --network recordeds",
+	"what-if one.db --instances 8..2 --network 1Gbit,20us",
+	"what-if one.db --instances 2..x --network 1Gbit,20us",
+	"what-if one.db --instances 65537 --network 1Gbit,20us",
+	"what-if one.db --instances 2 --network 1Gbit,20us --replicas 2",
+	"what-if ranks.db --instances 2..32 --network 1Gbit,50us,2us" FIGURES,
+	"what-if ranks.db --instances 3 --network 100Gbit,1us,20ns" FIGURES,
+	"what-if ranks.db --instances 2..4 --network recorded,1ns,0ns" FIGURES,
+	"what-if ranks.db --instances 2 --network recorded,1us --columns instances,exposed_ns",
+	"what-if ranks.db --instances 2 --network recorded,1ns,0ns --columns instances,exposed_ns",
+	"what-if rank1.db --instances 2 --network 1Gbit,20us",
+	"what-if more.db --instances 2..8 --network 1Gbit,50us" FIGURES,
+	"what-if third.db --instances 2..8 --network 1Gbit,50us",
+};
+
+static void print_commands(FILE *out)
+{
+	char before[SUPPORT_PATH_SIZE];
+
+	record(RUN(LAYERS, TWO), DATA, planned_cycles(RUN(LAYERS, TWO)));
+	assert_non_null(getcwd(before, sizeof(before)));
+	assert_int_equal(chdir(folder), 0);
+	assert_int_equal(rename(path, "two.db"), 0);
+	record_process(0);
+	assert_int_equal(rename(path, "one.db"), 0);
+	record_rank("rank0.db", 0, 1);
+	record_rank("rank1.db", 1, 1);
+	record_rank("more0.db", 0, 3);
+	record_rank("more1.db", 1, 3);
+	free(verb_out("merge rank0.db rank1.db -o ranks.db --align none", NULL));
+	free(verb_out("merge more0.db more1.db -o more.db --align none", NULL));
+	free(verb_out("merge rank0.db rank1.db more0.db -o third.db --align none --ranks order",
+		      NULL));
+	verb_print(out, commands, ARRAY_LEN(commands));
+	assert_int_equal(chdir(before), 0);
+}
+
+static void the_command_prints_what_was_predicted(void **state)
+{
+	(void)state;
+	support_check_golden("report_whatif.txt", print_commands);
+}
+
 static void a_stage_that_the_run_does_not_have_is_refused(void **state)
 {
 	static const int stages[] = {-1, 1, 1000000};
@@ -575,6 +750,7 @@ int main(void)
 		cmocka_unit_test(every_schedule_is_planned),
 		cmocka_unit_test(a_split_backward_pass_takes_as_long),
 		cmocka_unit_test(instances_wait_for_what_their_links_carry),
+		cmocka_unit_test(the_command_prints_what_was_predicted),
 		cmocka_unit_test(a_stage_that_the_run_does_not_have_is_refused),
 		cmocka_unit_test(a_change_that_is_not_legal_says_what_is),
 		cmocka_unit_test(what_is_missing_is_said),

@@ -3,11 +3,13 @@
  */
 #include "support/verb_out.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/map.h"
 #include "common/mem.h"
 #include "reports/report_verbs.h"
 #include "support/support.h"
@@ -58,4 +60,47 @@ char *verb_out(const char *words, int *code)
 	fclose(file);
 	free(line);
 	return text;
+}
+
+#define LONG_LINES 12
+
+/* The digests of each eight lines. */
+static void print_digests(FILE *out, const char *text)
+{
+	uint64_t digest = MAP_SEED;
+	int line = 0, column = 0;
+
+	for (const char *end; *text; text = end) {
+		end = text + strcspn(text, "\n");
+		end += *end == '\n';
+		digest = map_bytes(digest, text, (size_t)(end - text));
+		if (++line % 8 == 0 || !*end) {
+			fprintf(out, "%08" PRIx32 "%c", (uint32_t)digest,
+				++column % 16 == 0 ? '\n' : ' ');
+			digest = MAP_SEED;
+		}
+	}
+	fprintf(out, "%s(%d lines)\n", column % 16 == 0 ? "" : "\n", line);
+}
+
+void verb_print(FILE *out, const char *const *commands, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int lines = 0, code;
+		char *text = verb_out(commands[i], &code), *version;
+
+		while ((version = strstr(text, IPUSCOPE_VERSION)))
+			memset(version, 'V', strlen(IPUSCOPE_VERSION));
+
+		for (const char *c = text; *c; c++)
+			lines += *c == '\n';
+		fprintf(out, "$ ipu-report %s\n", commands[i]);
+		if (code != 0)
+			fprintf(out, "%d: ", code);
+		if (lines > LONG_LINES)
+			print_digests(out, text);
+		else
+			fputs(text, out);
+		free(text);
+	}
 }
