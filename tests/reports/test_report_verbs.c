@@ -53,6 +53,33 @@ static const char trace[] =
 	"\"args\":{\"bytes\":7,\"text\":\"t\",\"step\":2}},"
 	"{\"ph\":\"i\",\"name\":\"bare\",\"pid\":1,\"tid\":6,\"ts\":33}]";
 
+/* As Nsight Systems exports them, a hundred times: calls that take longer than the kernels they
+ * launch, on an idle GPU; copies while nothing is computed; exchanges, of which a part is. */
+static const char gpus[] =
+	"BEGIN; CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);"
+	"CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+	"INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'gemm'), (3, 'ncclAllReduce'), "
+	"(4, 'add');"
+	"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, "
+	"correlationId INTEGER, nameId INTEGER);"
+	"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, "
+	"contextId INTEGER, streamId INTEGER, globalPid INTEGER, correlationId INTEGER, "
+	"shortName INTEGER);"
+	"CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, "
+	"contextId INTEGER, streamId INTEGER, globalPid INTEGER, correlationId INTEGER, "
+	"bytes INTEGER, copyKind INTEGER);"
+	"CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n "
+	"WHERE i < 99) SELECT i, i * 100000 AS t FROM n;"
+	"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT t, t + 5000, 0x7000007, i, 1 FROM n;"
+	"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL "
+	"SELECT t + 20000, t + 21000, 0, 1, 7, 0x7000000, i, 2 + 2 * (i % 4 = 0) FROM n UNION ALL "
+	"SELECT t, t + 20000, 1, 1, 7, 0x7000000, NULL, 2 FROM n UNION ALL "
+	"SELECT t, t + 50000, 2, 1, 7, 0x7000000, NULL, 2 FROM n UNION ALL "
+	"SELECT t + 45000, t + 95000, 2, 1, 8, 0x7000000, NULL, 3 FROM n;"
+	"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY "
+	"SELECT t + 20000, t + 90000, 1, 1, 7, 0x7000000, 100 + i, 4096 * i, 1 FROM n;"
+	"DROP TABLE n; COMMIT";
+
 struct kept {
 	const char *key, *kind, *shape, *dims;
 	int64_t step; /* negative: of the weight update -1 - step */
@@ -114,14 +141,33 @@ static void write_sequences(const char *path)
 	assert_int_equal(ips_recording_close(r, NULL, 0), 0);
 }
 
-/* Forget what differs from one recording to the next. */
+/* Set what differs from one recording to the next. */
 static void steady(const char *path)
 {
 	prof_change(path,
-		    "DELETE FROM meta_facts WHERE key IN ('host', 'library_version', "
-		    "'page_bytes', 'pid', 'process_start', 'sqlite_version', "
-		    "'ticks_per_second'); UPDATE meta_facts SET value = '1700000000000000000' "
-		    "WHERE key = 'start_epoch_ns' AND value IS NOT NULL");
+		    "DELETE FROM meta_facts WHERE CASE WHEN key GLOB 'merge.?.*' THEN "
+		    "substr(key, 9) ELSE key END IN ('host', 'library_version', 'page_bytes', "
+		    "'pid', 'process_start', 'sqlite_version', 'ticks_per_second'); "
+		    "UPDATE meta_facts SET value = '1700000000000000000' WHERE key = "
+		    "'start_epoch_ns' AND value IS NOT NULL; "
+		    "DELETE FROM overhead_rows; "
+		    "UPDATE overhead_sum_rows SET time_ns = 30000000, bytes = 966656, "
+		    "record_ns_estimate = 1000000, write_ns = 2000000");
+}
+
+/* The times of what the sample's own threads did, which are the host's. */
+static void place(const char *path)
+{
+	prof_change(path,
+		    "UPDATE track_rows SET pid = 7, tid = track_id WHERE pid IS NOT NULL; "
+		    "UPDATE span_rows SET start_ns = 10000 * span_id, dur_ns = CASE span_id "
+		    "WHEN 1 THEN 60000 WHEN 2 THEN 30000 ELSE 5000 END WHERE track_id <= 2; "
+		    "UPDATE zones SET first_ns = CASE kind WHEN 0 THEN 10000 * first_row "
+		    "ELSE 55000 END, last_ns = CASE kind WHEN 0 THEN 10000 * last_row "
+		    "ELSE 55000 END WHERE track_id <= 2; "
+		    "UPDATE instant_rows SET time_ns = 55000; "
+		    "UPDATE counter_rows SET time_ns = 55000; "
+		    "DELETE FROM span_levels WHERE track_id <= 2; DELETE FROM counter_levels");
 }
 
 static int setup(void **state)
@@ -135,7 +181,14 @@ static int setup(void **state)
 	write_sequences("seq.db");
 	support_write_file("trace.json", trace, strlen(trace));
 	free(verb_out("import trace.json", NULL));
+	support_write_file("gpus.sqlite", "", 0);
+	prof_change("gpus.sqlite", gpus);
+	free(verb_out("import gpus.sqlite", NULL));
+	steady("gpus.db");
+	free(verb_out("merge gpus.db gpus.db -o ranks.db", NULL));
+	steady("ranks.db");
 	steady("run.db");
+	place("run.db");
 	steady("empty.db");
 	steady("trace.db");
 	return 0;
@@ -205,6 +258,15 @@ static const char *const exports[] = {
 	"export trace.db chrome -o - --from 100000",
 	"export trace.db html -o -",
 	"export run.db folded -o - --clock device",
+	"export run.db folded -o - --clock host",
+	"export run.db chrome -o -",
+	"export run.db chrome -o - --execution 0 --clock host",
+	"export run.db html -o -",
+	"export empty.db html -o -",
+	"export gpus.db html -o -",
+	"export gpus.db chrome -o - --to 300000",
+	"export ranks.db chrome -o - --to 100000",
+	"export gpus.db folded -o -",
 	"export run.db chrome -o - --clock device",
 	"export run.db chrome -o - --clock device --execution 1",
 	"export run.db torch-csv -o -",
@@ -253,6 +315,51 @@ static void test_exports_are_the_same_to_the_byte(void **state)
 {
 	(void)state;
 	support_check_golden("report_exports.txt", print_exports);
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+static const char *const reports[] = {
+	"run.db",
+	"run.db summary --width 40",
+	"run.db summary --json",
+	"run.db summary --csv",
+	"run.db insights",
+	"run.db insights --width 40",
+	"run.db insights --json",
+	"run.db insights --csv",
+	"empty.db summary",
+	"empty.db insights --json",
+	"empty.db insights",
+	"gpus.db summary",
+	"gpus.db insights",
+	"gpus.db insights --csv",
+	"ranks.db summary",
+	"ranks.db insights",
+	"ranks.db insights --json",
+	"gpus.db critical-path",
+	"gpus.db launch",
+	"gpus.db kernels --sort -total_ns,name --limit 5",
+	"gpus.db view:kernels --where dur_ns=50000 --limit 2 --columns name,device --csv",
+	"trace.db summary",
+	"trace.db insights",
+	"seq.db captures --columns key,step,dtype,shape --limit 3",
+	"run.db spans --limit 2 --columns none",
+	"run.db insights --by x",
+	"run.db insights extra",
+	"run.db insights --where x",
+	"run.db --csv-safe",
+};
+
+static void print_reports(FILE *out)
+{
+	verb_print(out, reports, ARRAY_LEN(reports));
+}
+
+static void test_reports_are_the_same_to_the_letter(void **state)
+{
+	(void)state;
+	support_check_golden("report_screens.txt", print_reports);
 }
 
 /* ---- runs beside each other ------------------------------------------------------------------ */
@@ -312,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sequences_are_shown_as_they_were_kept),
 		cmocka_unit_test(test_exports_are_the_same_to_the_byte),
+		cmocka_unit_test(test_reports_are_the_same_to_the_letter),
 		cmocka_unit_test(test_runs_beside_each_other_and_in_one_file),
 	};
 

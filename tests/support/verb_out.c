@@ -38,6 +38,7 @@ char *verb_out(const char *words, int *code)
 	int kept[OUTPUTS], argc = 1, result;
 
 	assert_non_null(file);
+	setenv("TZ", "UTC", 1);
 	for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		assert_true(argc < WORDS);
 		argv[argc++] = word;
@@ -63,6 +64,7 @@ char *verb_out(const char *words, int *code)
 }
 
 #define LONG_LINES 12
+#define LONG_BYTES 4000
 
 /* The digests of each eight lines. */
 static void print_digests(FILE *out, const char *text)
@@ -97,7 +99,7 @@ void verb_print(FILE *out, const char *const *commands, size_t count)
 		fprintf(out, "$ ipu-report %s\n", commands[i]);
 		if (code != 0)
 			fprintf(out, "%d: ", code);
-		if (lines > LONG_LINES)
+		if (lines > LONG_LINES || strlen(text) > LONG_BYTES)
 			print_digests(out, text);
 		else
 			fputs(text, out);
