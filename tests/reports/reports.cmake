@@ -84,7 +84,8 @@ ipuscope_add_test(NAME test_report_formats
 	SOURCES test_report_formats.c support/prof_testing.c support/verb_out.c support/wire_text.c
 	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
 ipuscope_add_test(NAME test_report_verbs
-	SOURCES test_report_verbs.c support/prof_testing.c support/report_sample.c support/verb_out.c
+	SOURCES test_report_verbs.c support/guard_alloc.c support/prof_testing.c support/report_sample.c
+		support/verb_out.c
 	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
 # Judges a recorded run again, and runs the command.
 ipuscope_add_test(NAME test_report_health SOURCES test_report_health.c

@@ -6,6 +6,7 @@
 #include "support/support.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "ipuscope/profiler.h"
+#include "support/guard_alloc.h"
 #include "support/prof_testing.h"
 #include "support/verb_out.h"
 
@@ -141,6 +143,54 @@ static void write_sequences(const char *path)
 	assert_int_equal(ips_recording_close(r, NULL, 0), 0);
 }
 
+enum {
+	MANY_TENSORS = 26, /* two more than a page draws */
+	MANY_METRICS = 14, /* likewise */
+	MANY_STEPS = 1001  /* of the first metric: more than a curve has points */
+};
+
+/* More than a page shows of everything; some of it is not finite. */
+static void write_many(const char *path)
+{
+	struct ips_keys keys = IPS_KEYS_NULL;
+	struct ips_recording *r;
+
+	assert_int_equal(ips_recording_open(&r, path, NULL, NULL, 0), 0);
+	keys.mode = IPS_TRAIN;
+	for (int m = 0; m < MANY_METRICS; m++)
+		for (int step = 0; step < (m == 0 ? MANY_STEPS : 3); step++) {
+			char name[32];
+
+			snprintf(name, sizeof(name), m == 0 ? "loss" : "metric %d", m);
+			ips_append_metric(r,
+					  &(struct ips_metric){IPS_TRAIN, 1, 0, step, step, name,
+							       step % 400 == 399 ? (double)NAN
+										 : m + step % 7});
+		}
+	for (int t = 0; t < MANY_TENSORS; t++) {
+		char key[32];
+		const struct ips_tensor tensor = {"outfeed", key,       "gradient", NULL, 0,
+						  "(4,)",    "float32", NULL,       NULL};
+		int64_t id;
+
+		snprintf(key, sizeof(key), "tensor %d", t);
+		id = ips_tensor_add(r, &tensor);
+		for (int step = 0; step < 3; step++) {
+			keys.step = keys.weight_update = step;
+			ips_append_tensor_stats(
+				r, &(struct ips_tensor_stats){.keys = keys,
+							      .tensor_id = id,
+							      .n = 4,
+							      .n_nan = t == 3 && step == 1,
+							      .mean = step,
+							      .min = -t,
+							      .max = 2.0 * step,
+							      .std = 1 + t * step});
+		}
+	}
+	assert_int_equal(ips_recording_close(r, NULL, 0), 0);
+}
+
 /* Set what differs from one recording to the next. */
 static void steady(const char *path)
 {
@@ -179,6 +229,8 @@ static int setup(void **state)
 	report_sample_write("run.db");
 	report_sample_write_empty("empty.db");
 	write_sequences("seq.db");
+	write_many("many.db");
+	steady("many.db");
 	support_write_file("trace.json", trace, strlen(trace));
 	free(verb_out("import trace.json", NULL));
 	support_write_file("gpus.sqlite", "", 0);
@@ -263,6 +315,7 @@ static const char *const exports[] = {
 	"export run.db chrome -o - --execution 0 --clock host",
 	"export run.db html -o -",
 	"export empty.db html -o -",
+	"export many.db html -o -",
 	"export gpus.db html -o -",
 	"export gpus.db chrome -o - --to 300000",
 	"export ranks.db chrome -o - --to 100000",
@@ -300,7 +353,9 @@ static void print_exports(FILE *out)
 {
 	static const char *const files[] = {"captures.npz", "seq.npz"};
 
+	guard_alloc(4096);
 	verb_print(out, exports, ARRAY_LEN(exports));
+	guard_alloc(0);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		size_t length;
 		char *bytes = support_read_file(files[i], &length);
@@ -382,7 +437,7 @@ static const char *const pairs[] = {
 	"diff run.db",
 	"diff run.db other.db run.db",
 	"merge run.db other.db -o both.db",
-	"merge run.db other.db empty.db -o many.db --align steps --ranks order",
+	"merge run.db other.db empty.db -o all.db --align steps --ranks order",
 	"merge run.db other.db -o both.db",
 	"merge both.db run.db -o three.db",
 	"merge run.db other.db -o both.db --force --ranks keep",

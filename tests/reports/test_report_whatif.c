@@ -59,6 +59,55 @@ static int64_t planned_cycles(const char *text)
 	return cycles;
 }
 
+/* On the device's clock: a bubble, and how long two stages worked in eight micro-batches. */
+static void record_device(struct ips_recording *recording)
+{
+	struct ips_bubble bubble = {.keys = IPS_KEYS_NULL,
+				    .clock = IPS_DEVICE,
+				    .schedule = "Grouped",
+				    .stages = 2,
+				    .microbatches = 8,
+				    .makespan_ns = 700000,
+				    .busy_ns = 210000,
+				    .idle_fraction = 0.85,
+				    .bubble_rate = 0.85,
+				    .bubble_over_ideal = 5.67,
+				    .theory_idle_fraction = 0.11,
+				    .theory_bubble_rate = 0.11,
+				    .theory_bubble_over_ideal = 0.125,
+				    .ramp_up_ns = 100000,
+				    .ramp_down_ns = 90000,
+				    .imbalance_ns = 50000,
+				    .communication_ns = 950000};
+
+	assert_int_equal(ips_meta_set(recording, "stages", "2"), 0);
+	bubble.keys.mode = IPS_TRAIN;
+	bubble.keys.epoch = 1;
+	bubble.keys.execution = bubble.keys.weight_update = bubble.keys.replica = 0;
+	assert_int_equal(ips_append_bubble(recording, &bubble), 0);
+	ips_append_device_trace(recording,
+				&(struct ips_device_trace){.clock_hz = 1.33e9, .name = "train"});
+	ips_append_device_step(recording, &(struct ips_device_step){.phase = "F",
+								    .type = "OnTileExecute",
+								    .name = "a",
+								    .cycles = 1000,
+								    .active_tiles = 1472,
+								    .tile_balance = 0.9,
+								    .active_tile_balance = 0.9});
+	ips_append_device_run(recording, &(struct ips_device_run){.mode = IPS_TRAIN, .epoch = 1});
+	for (int i = 0; i < 8 * 2 * 2; i++) {
+		struct ips_stage_timing timing = {.keys = bubble.keys,
+						  .clock = IPS_DEVICE,
+						  .start_ns = i * 20000,
+						  .dur_ns = i % 2 ? 9000 : 3000};
+
+		timing.keys.stage = timing.keys.ipu = i % 2;
+		timing.keys.step = timing.keys.microbatch = i / 4;
+		timing.keys.phase = "FB"[i / 2 % 2];
+		assert_int_equal(ips_append_stage_timing(recording, &timing), 0);
+	}
+}
+
 /* What ipu-train records of such a run, as far as what-if asks; NULLs and 0 are left out. */
 static void record(const char *text, const char *data, int64_t cycles)
 {
@@ -78,8 +127,10 @@ static void record(const char *text, const char *data, int64_t cycles)
 		assert_int_equal(ips_meta_set(recording, "run", text), 0);
 	if (data)
 		assert_int_equal(ips_meta_set(recording, "data", data), 0);
-	if (cycles > 0)
+	if (cycles > 0) {
 		assert_int_equal(ips_append_execution(recording, &row), 0);
+		record_device(recording);
+	}
 	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
 }
 
@@ -551,6 +602,10 @@ static const char *const commands[] = {
 	"what-if two.db --columns none",
 	"what-if two.db two.db",
 	"what-if one.db --clock host --csv",
+	"two.db insights",
+	"two.db insights --csv",
+	"slow.db insights",
+	"slow.db insights --csv",
 	"what-if one.db --instances 1..16 --network 10Gbit,20us",
 	"what-if one.db --instances 1..5 --network 10Gbit,20us" FIGURES,
 	"what-if one.db --instances 2 --network 500kbit,1s,0ns" FIGURES,
@@ -579,6 +634,11 @@ static const char *const commands[] = {
 	"what-if third.db --instances 2..8 --network 1Gbit,50us",
 };
 
+/* Stages after each other, of which the first has most of the work. */
+#define SLOW                                                                                       \
+	"\"ipu\":{\"auto_select_ipus\":2},\"gradient_accumulation\":{\"steps_per_replica\":8},"    \
+	"\"pipeline\":{\"stages\":[0,0,0,1],\"schedule\":\"Sequential\"}"
+
 static void print_commands(FILE *out)
 {
 	char before[SUPPORT_PATH_SIZE];
@@ -587,6 +647,8 @@ static void print_commands(FILE *out)
 	assert_non_null(getcwd(before, sizeof(before)));
 	assert_int_equal(chdir(folder), 0);
 	assert_int_equal(rename(path, "two.db"), 0);
+	record(RUN(LAYERS, SLOW), DATA, planned_cycles(RUN(LAYERS, SLOW)));
+	assert_int_equal(rename(path, "slow.db"), 0);
 	record_process(0);
 	assert_int_equal(rename(path, "one.db"), 0);
 	record_rank("rank0.db", 0, 1);
