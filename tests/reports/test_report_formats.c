@@ -11,6 +11,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/import/report_import_wire.h"
 #include "support/prof_testing.h"
 #include "support/verb_out.h"
 #include "support/wire_text.h"
@@ -151,9 +152,204 @@ static void test_every_event_of_every_format_has_its_place(void **state)
 	support_check_golden("import_formats.txt", print_all);
 }
 
+/* Names are found again by their addresses, of which some share a place. */
+static void test_names_that_share_a_place_are_told_apart(void **state)
+{
+	enum {
+		NAMES = 1200
+	};
+	char path[SUPPORT_PATH_SIZE + 64], db[SUPPORT_PATH_SIZE + 64];
+	struct str bytes = {0}, words = {0};
+
+	(void)state;
+	for (int i = 0; i < 2 * NAMES; i++) {
+		char packet[160];
+
+		snprintf(packet, sizeof(packet),
+			 "1 { 8: %d 11 { 9: 3 11: 1 22: \"c%d\" 23: \"n%d\" 4 { 10: \"a%d\" 4: %d "
+			 "} } }",
+			 i + 1, i % NAMES, i % NAMES, i % NAMES, i);
+		wire_text(&bytes, packet);
+	}
+	snprintf(path, sizeof(path), "%s/names.trace", folder);
+	snprintf(db, sizeof(db), "%s/names.db", folder);
+	support_write_file(path, str_peek(&bytes), bytes.length);
+	str_addf(&words, "import %s -o %s -q", path, db);
+	free(verb_out(str_peek(&words), NULL));
+	assert_int_equal(prof_ask(db, "SELECT count(*) FROM instants i JOIN instant_args a USING "
+				      "(instant_id) WHERE i.name = printf('n%d', (i.time_ns - 1) % "
+				      "1200) AND category = printf('c%d', (i.time_ns - 1) % 1200) "
+				      "AND a.name = printf('a%d', (i.time_ns - 1) % 1200) AND "
+				      "a.value = i.time_ns - 1"),
+			 2 * NAMES);
+	str_free(&words);
+	str_free(&bytes);
+}
+
+/* ---- the wire format ------------------------------------------------------------------------- */
+
+/* A varint read byte by byte. */
+static bool slow_varint(const unsigned char **at, const unsigned char *end, uint64_t *out)
+{
+	*out = 0;
+	for (unsigned i = 0; i < 10 && *at < end; i++) {
+		const unsigned char byte = *(*at)++;
+
+		*out |= (uint64_t)(byte & 0x7f) << 7 * i;
+		if (byte < 0x80)
+			return true;
+	}
+	return false;
+}
+
+/* The next field, and how many bytes it has; false: there is none. */
+static bool slow_field(const unsigned char *at, const unsigned char *end,
+		       struct import_wire_field *out, size_t *length)
+{
+	const unsigned char *const begin = at;
+	uint64_t key, size = 0;
+	bool good = slow_varint(&at, end, &key) && key >> 3 > 0 && key < UINT64_C(1) << 32;
+
+	memset(out, 0, sizeof(*out));
+	if (!good)
+		return false;
+	out->number = (uint32_t)(key >> 3);
+	out->type = (enum import_wire_type)(key & 7);
+	if (out->type == IMPORT_WIRE_VARINT)
+		good = slow_varint(&at, end, &out->value);
+	else if (out->type == IMPORT_WIRE_BYTES)
+		good = slow_varint(&at, end, &size);
+	else if (out->type == IMPORT_WIRE_FIXED64 || out->type == IMPORT_WIRE_FIXED32)
+		size = out->type == IMPORT_WIRE_FIXED64 ? 8 : 4;
+	else
+		good = false;
+	if (!good || size > (uint64_t)(end - at))
+		return false;
+	for (size_t i = 0; i < size && out->type != IMPORT_WIRE_BYTES; i++)
+		out->value |= (uint64_t)at[i] << 8 * i;
+	if (out->type == IMPORT_WIRE_BYTES)
+		out->bytes = (struct import_wire){at, at + size};
+	*length = (size_t)(at - begin) + size;
+	return true;
+}
+
+/* Walk @size bytes at @bytes, by both readers. */
+static void check_fields(const unsigned char *bytes, size_t size)
+{
+	struct import_wire wire = {bytes, bytes + size};
+	struct import_wire_field got, wanted;
+	const unsigned char *at = bytes;
+	size_t length = 0;
+
+	while (at < bytes + size && slow_field(at, bytes + size, &wanted, &length)) {
+		at += length;
+		assert_true(import_wire_next(&wire, &got));
+		assert_ptr_equal(wire.at, at);
+		assert_int_equal(got.number, wanted.number);
+		assert_int_equal(got.type, wanted.type);
+		assert_int_equal(got.value, wanted.value);
+		assert_ptr_equal(got.bytes.at, wanted.bytes.at);
+		assert_ptr_equal(got.bytes.end, wanted.bytes.end);
+	}
+	assert_false(import_wire_next(&wire, &got));
+	assert_int_equal(import_wire_broken(&wire), at < bytes + size);
+}
+
+/* Of bytes that are mostly fields. */
+static void test_fields_end_where_their_bytes_do(void **state)
+{
+	static const unsigned char likely[] = {0x08, 0x09, 0x0a, 0x0d, 0x01, 0x00, 0x02,
+					       0x80, 0xff, 0x7f, 0x12, 0x83, 0x0b, 0x0e};
+	uint32_t random = 1;
+
+	(void)state;
+	for (size_t round = 0; round < 6000; round++) {
+		const size_t size = round % 25, kinds = round % 3 ? 9 : ARRAY_LEN(likely);
+		unsigned char *bytes = malloc(size + 1);
+
+		for (size_t i = 0; i < size; i++) {
+			random = random * 1664525 + 1013904223;
+			bytes[i] = likely[(random >> 16) % kinds];
+		}
+		check_fields(bytes, size);
+		free(bytes);
+	}
+}
+
+#define MOST ((size_t)2 << 20)
+
+/* Fields of so many bytes: the window has 1 MiB, and 2 MiB are read at most. */
+static const size_t sizes[] = {0,        1,    1 << 19,  (1 << 20) - 7, 1 << 20,
+			       MOST - 1, MOST, MOST + 1, 3 * MOST,      5};
+
+/* All that a stream of the first @length bytes of @bytes has, and how it ends. */
+static void print_stream(FILE *out, const char *path, const struct str *bytes, size_t length)
+{
+	struct import_input input;
+	struct import_stream stream = {.input = &input, .most = MOST};
+	struct import_wire_field field;
+	uint64_t sum = 0, fields = 0, skipped = 0;
+	bool more = true;
+
+	support_write_file(path, str_peek(bytes), length);
+	assert_int_equal(report__import_input_open(&input, path, NULL), ST_OK);
+	while (report__import_stream_next(&stream, &more, &field, NULL) == ST_OK && more) {
+		fields++;
+		skipped += field.type == IMPORT_WIRE_BYTES && !field.bytes.at ? field.value : 0;
+		if (field.type == IMPORT_WIRE_BYTES && field.bytes.at)
+			sum += import_wire_size(&field.bytes) + *(field.bytes.end - 1);
+		else
+			sum += field.value;
+	}
+	fprintf(out, "%zu of %zu bytes: %zu fields, sum %zu, %zu bytes skipped, %zu read%s%s\n",
+		length, bytes->length, (size_t)fields, (size_t)sum, (size_t)skipped,
+		(size_t)(stream.offset + stream.at), stream.why ? ": " : "",
+		stream.why ? stream.why : "");
+	report__import_stream_fini(&stream);
+	report__import_input_close(&input);
+}
+
+static void print_streams(FILE *out)
+{
+	char path[SUPPORT_PATH_SIZE + 64];
+	struct str bytes = {0};
+	char *large = malloc(3 * MOST);
+	size_t cuts[ARRAY_LEN(sizes)];
+
+	snprintf(path, sizeof(path), "%s/stream", folder);
+	memset(large, 3, 3 * MOST);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		wire_text(&bytes, "7: 300 200: =5 11: 0.5");
+		cuts[i] = bytes.length + 3;
+		wire_bytes(&bytes, 1, large, sizes[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i += 2) {
+		print_stream(out, path, &bytes, cuts[i]);
+		print_stream(out, path, &bytes, cuts[i] - 2);
+		print_stream(out, path, &bytes, cuts[i] - 5);
+	}
+	print_stream(out, path, &bytes, bytes.length);
+	str_add_bytes(&bytes, "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11);
+	print_stream(out, path, &bytes, bytes.length);
+	bytes.length -= 11;
+	str_add_bytes(&bytes, "\x0b", 1);
+	print_stream(out, path, &bytes, bytes.length);
+	free(large);
+	str_free(&bytes);
+}
+
+static void test_fields_of_any_size_pass_through_the_window(void **state)
+{
+	(void)state;
+	support_check_golden("import_stream.txt", print_streams);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_that_share_a_place_are_told_apart),
+		cmocka_unit_test(test_fields_end_where_their_bytes_do),
+		cmocka_unit_test(test_fields_of_any_size_pass_through_the_window),
 		cmocka_unit_test(test_every_event_of_every_format_has_its_place),
 	};
 

@@ -261,10 +261,152 @@ static void long_texts_are_cut_between_characters(void **state)
 	}
 }
 
+/* What Unicode says of a sequence that begins with @bytes: its length, or 0 if it is ill-formed. */
+static size_t well_formed(const unsigned char *bytes, size_t length)
+{
+	static const struct {
+		unsigned char first, last, from, to;
+		size_t length;
+	} kinds[] = {
+		{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+		{0xe1, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+		{0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		bool good = bytes[0] >= kinds[k].first && bytes[0] <= kinds[k].last &&
+			    length >= kinds[k].length && bytes[1] >= kinds[k].from &&
+			    bytes[1] <= kinds[k].to;
+
+		for (size_t i = 2; i < kinds[k].length && good; i++)
+			good = (bytes[i] & 0xc0) == 0x80;
+		if (good)
+			return kinds[k].length;
+	}
+	return 0;
+}
+
+/* Every first byte of a character with bytes behind it that are at the ends of what may be there.
+ * Halves of pairs, and what is beyond Unicode, are characters that are replaced as a whole. */
+static void characters_are_kept_if_they_are_some(void **state)
+{
+	static const unsigned char next[] = {0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0};
+
+	(void)state;
+	for (unsigned i = 0; i < 128 * 8 * 8 * 8 * 4; i++) {
+		const unsigned char bytes[4] = {(unsigned char)(0x80 + i / 2048), next[i / 256 % 8],
+						next[i / 32 % 8], next[i / 4 % 8]};
+		const size_t length = i % 4 + 1, kept = well_formed(bytes, length);
+		struct import_token token = {
+			.at = (const char *)bytes, .length = length, .kind = IMPORT_NUMBER};
+		char out[16] = "";
+		bool mended = false;
+
+		if ((bytes[0] == 0xed && bytes[1] >= 0xa0) ||
+		    (bytes[0] == 0xf4 && bytes[1] >= 0x90))
+			continue;
+		report__import_unescape(&token, out, sizeof(out), &mended, NULL);
+		if (kept > 0)
+			assert_memory_equal(out, bytes, kept);
+		else
+			assert_memory_equal(out, "\xef\xbf\xbd", 3);
+		if (kept == length)
+			assert_false(mended);
+		else if (kept == 0)
+			assert_true(mended);
+	}
+}
+
+static void escapes_are_decoded(void **state)
+{
+	static const struct {
+		const char *text, *out;
+		bool mended;
+	} cases[] = {
+		{"\\u0041\\u00e9\\u00E9\\u20aC", "A\xc3\xa9\xc3\xa9\xe2\x82\xac", false},
+		{"\\b\\f\\n\\r\\t\\\"\\\\\\/", "\b\f\n\r\t\"\\/", false},
+		{"\\uD83D\\uDE00", "\xf0\x9f\x98\x80", false},
+		{"\\ud800\\udc00.", "\xf0\x90\x80\x80.", false},
+		{"\\uDBFF\\uDFFF", "\xf4\x8f\xbf\xbf", false},
+		{"\\u004",
+		 "\xef\xbf\xbd"
+		 "004",
+		 true},
+		{"\\u", "\xef\xbf\xbd", true},
+		{"\\u00:0",
+		 "\xef\xbf\xbd"
+		 "00:0",
+		 true},
+		{"\\u00/0",
+		 "\xef\xbf\xbd"
+		 "00/0",
+		 true},
+		{"\\u00@0",
+		 "\xef\xbf\xbd"
+		 "00@0",
+		 true},
+		{"\\u00g0",
+		 "\xef\xbf\xbd"
+		 "00g0",
+		 true},
+		{"\\u00\x10"
+		 "0",
+		 "\xef\xbf\xbd"
+		 "00\x10"
+		 "0",
+		 true},
+		{"\\u09fF", "\xe0\xa7\xbf", false},
+		{"\\x", "\\x", true},
+		{"a\\", "a", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct import_token token = token_of(cases[i].text, IMPORT_TEXT);
+		const size_t length = strlen(cases[i].out);
+		bool mended = false, cut = false;
+		char out[64];
+
+		assert_int_equal(report__import_unescape(&token, out, sizeof(out), &mended, &cut),
+				 length);
+		assert_string_equal(out, cases[i].out);
+		assert_int_equal(mended, cases[i].mended);
+		assert_false(cut);
+		/* Where there is less room, it is cut between characters. */
+		for (size_t size = 1; size <= length + 1; size++) {
+			cut = false;
+			assert_in_range(report__import_unescape(&token, out, size, NULL, &cut),
+					size > 4 ? size - 4 : 0, size - 1);
+			assert_memory_equal(out, cases[i].out, strlen(out));
+			assert_int_equal(cut, size <= length);
+		}
+	}
+}
+
+/* Halves of pairs alone. */
+static void half_a_pair_is_no_character(void **state)
+{
+	static const char *const halves[] = {"\\ud83d",        "\\udfff",      "\\ud83d\\ue000",
+					     "\\ud83d\\udbff", "\\ud83d\\u12", "\\ud83dx\\udc00",
+					     "\\udc00\\udc00", "\\ud83d\\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(halves) / sizeof(halves[0]); i++) {
+		struct import_token token = token_of(halves[i], IMPORT_TEXT);
+		char out[64];
+
+		report__import_unescape(&token, out, sizeof(out), NULL, NULL);
+		assert_memory_equal(out, "\xef\xbf\xbd", 3);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_are_exact),
+		cmocka_unit_test(characters_are_kept_if_they_are_some),
+		cmocka_unit_test(escapes_are_decoded),
+		cmocka_unit_test(half_a_pair_is_no_character),
 		cmocka_unit_test(what_is_no_time_is_told),
 		cmocka_unit_test(numbers_are_integers_where_they_can),
 		cmocka_unit_test(a_value_cut_anywhere_asks_for_more),

@@ -85,6 +85,16 @@ static void print_digests(FILE *out, const char *text)
 	fprintf(out, "%s(%d lines)\n", column % 16 == 0 ? "" : "\n", line);
 }
 
+void verb_digest(FILE *out, const char *command)
+{
+	int code;
+	char *text = verb_out(command, &code);
+
+	fprintf(out, "%08" PRIx32 " %d %-56s", (uint32_t)map_bytes(MAP_SEED, text, strlen(text)),
+		code, command);
+	free(text);
+}
+
 void verb_print(FILE *out, const char *const *commands, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

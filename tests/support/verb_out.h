@@ -15,4 +15,7 @@ char *verb_out(const char *words, int *code);
  * as digests, one of each eight lines. The version is shown as Vs. */
 void verb_print(FILE *out, const char *const *commands, size_t count);
 
+/* Print the digest of what @command prints, and the exit code, without an end of line. */
+void verb_digest(FILE *out, const char *command);
+
 #endif /* VERB_OUT_H */

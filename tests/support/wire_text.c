@@ -31,9 +31,7 @@ static void add_fixed(struct str *out, uint64_t value)
 
 static void add_bytes(struct str *out, uint64_t number, const struct str *bytes)
 {
-	add_varint(out, number << 3 | WIRE_BYTES);
-	add_varint(out, bytes->length);
-	str_add_bytes(out, str_peek(bytes), bytes->length);
+	wire_bytes(out, number, str_peek(bytes), bytes->length);
 }
 
 static void skip_blanks(const char **at)
@@ -157,6 +155,13 @@ static void add_message(struct str *out, const char **at, bool inner)
 		fail_msg("a brace: %.40s", *at);
 	*at += inner;
 	assert_false(out->failed);
+}
+
+void wire_bytes(struct str *out, uint64_t number, const void *bytes, size_t size)
+{
+	add_varint(out, number << 3 | WIRE_BYTES);
+	add_varint(out, size);
+	str_add_bytes(out, bytes, size);
 }
 
 void wire_text(struct str *out, const char *text)

@@ -16,9 +16,14 @@
 #ifndef WIRE_TEXT_H
 #define WIRE_TEXT_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "common/str.h"
 
 /* Add the message that @text is to @out. */
 void wire_text(struct str *out, const char *text);
+/* Add a field of bytes. */
+void wire_bytes(struct str *out, uint64_t number, const void *bytes, size_t size);
 
 #endif /* WIRE_TEXT_H */
