@@ -384,15 +384,20 @@ static const struct record *find_record(const struct records *records, int64_t g
 					int64_t event, int64_t number, int64_t correlation)
 {
 	const bool numbered = records->numbered && number > 0;
-	const struct record wanted = {
-		.global = global, .event = event, .order = numbered ? number : correlation - 1};
+	/* Without a number: the last record of a call before the one that waits. */
+	const int64_t order = numbered                  ? number
+			      : correlation == IPS_NULL ? IPS_NULL
+							: correlation - 1;
+	const struct record wanted = {.global = global, .event = event, .order = order};
 	const struct record *found;
 	size_t next;
 
+	if (order == IPS_NULL)
+		return NULL;
 	SORTED_FIRST(next, 0, records->count, compare_records(&records->all[next], &wanted) <= 0);
 	found = next > 0 ? &records->all[next - 1] : NULL;
 	return found && found->global == global && found->event == event &&
-			       (numbered ? found->order == number : correlation != IPS_NULL)
+			       (!numbered || found->order == number)
 		       ? found
 		       : NULL;
 }
