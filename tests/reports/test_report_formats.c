@@ -11,6 +11,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/import/report_import_internal.h"
 #include "reports/import/report_import_wire.h"
 #include "support/prof_testing.h"
 #include "support/verb_out.h"
@@ -81,6 +82,12 @@ static void write_recording(const char *name, const char *path)
 		prof_change(path, str_peek(&bytes));
 	} else if (strstr(name, ".json")) {
 		support_write_file(path, text, strlen(text));
+	} else if (strstr(name, ".folded")) {
+		/* By these a file is known, whatever comes behind them. */
+		while (bytes.length <= IMPORT_HEAD)
+			str_add(&bytes, "pad;pad 1\n");
+		str_add(&bytes, text);
+		support_write_file(path, str_peek(&bytes), bytes.length);
 	} else {
 		wire_text(&bytes, text);
 		support_write_file(path, str_peek(&bytes), bytes.length);
@@ -137,10 +144,11 @@ static void print_imported(FILE *out, const char *name)
 
 static void print_all(FILE *out)
 {
-	static const char *const names[] = {
-		"import_perfetto.txt", "import_perfetto_gpu.txt", "import_xplane.txt",
-		"import_nsys.sql",     "import_rocpd.sql",        "import_rpd.sql",
-		"trace_kineto.json",   "trace_phases.json",       "trace_viztracer.json"};
+	static const char *const names[] = {"import_perfetto.txt",  "import_perfetto_gpu.txt",
+					    "import_xplane.txt",    "import_nsys.sql",
+					    "import_rocpd.sql",     "import_rpd.sql",
+					    "trace_kineto.json",    "trace_phases.json",
+					    "trace_viztracer.json", "import_stacks.folded"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		print_imported(out, names[i]);
@@ -150,6 +158,94 @@ static void test_every_event_of_every_format_has_its_place(void **state)
 {
 	(void)state;
 	support_check_golden("import_formats.txt", print_all);
+}
+
+/* ---- which format it is ---------------------------------------------------------------------- */
+
+static const char *format_of(const void *head, size_t size)
+{
+	const struct import_format *format = report__import_format(head, size);
+
+	return !format ? "none" : !format->source ? "sqlite" : format->source;
+}
+
+/* Heads that are alike: of each the format by every number of its first bytes. */
+static const struct {
+	const char *bytes;
+	size_t size;
+} heads[] = {
+#define HEAD(text)                                                                                 \
+	{                                                                                          \
+		text, sizeof(text) - 1                                                             \
+	}
+	HEAD("SQLite format 3\0 "),
+	HEAD("SQLite format 2\0 "),
+	HEAD("\n\x0b\x08\x01\x12\x05/host"),
+	HEAD("\n\x0b\x08\x81\x01\x12\x05/host"),
+	HEAD("\n\x81\x82\x03\x12\x04 ~A~"),
+	HEAD("\n\x08\x12\x04 \x7f"
+	     "AB"),
+	HEAD("\n\x08\x12\x04 \x1f"
+	     "AB"),
+	HEAD("\n\x08\x12\x00 ABC"),
+	HEAD("\n\x08\x12\x80\x01"
+	     "ABCD"),
+	HEAD("\n\x02\x40\x05\n\x00"),
+	HEAD("\n\x02\x40\x05\n\x02\x40\x85"),
+	HEAD("\n\x02\x43\x05"),
+	HEAD("\n\x00\x40\x05"),
+	HEAD("\xef\xbb\xbf {}"),
+	HEAD("\xef\xbb {}"),
+	HEAD(" \t\r\n["),
+	HEAD("a;b 1\nc 2"),
+	HEAD("a 1\nb 2"),
+	HEAD("a;b 1\nc"),
+	HEAD("{;b 1"),
+	HEAD("[;b 1"),
+	HEAD("a;b 123456789012345678"),
+	HEAD("a;b 1234567890123456789"),
+	HEAD("a;b 1 \r\n\n;c 2\r\n"),
+	HEAD("a;\0 1"),
+	HEAD(";9"),
+	HEAD("; 9"),
+	HEAD("PERFILE2"),
+};
+
+static void print_formats(FILE *out)
+{
+	unsigned char *large = malloc(IMPORT_HEAD);
+
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+		const char *before = "none";
+
+		fprintf(out, "%zu:", i);
+		for (size_t size = 0; size <= heads[i].size; size++) {
+			const char *format = format_of(heads[i].bytes, size);
+
+			if (strcmp(format, before) != 0)
+				fprintf(out, " from %zu %s", size, format);
+			before = format;
+		}
+		fprintf(out, "\n");
+	}
+	/* Packets and lines that are longer than what is looked at. */
+	for (size_t i = 0; i < 6; i++) {
+		static const char *const texts[] = {"\n\xff\xff\x7f\x0a", "\n\xff\xff\x7f\x0b",
+						    "\n\xff\xff\x7f\x08", "a;b 1\nlong",
+						    "long;long",          "\n\xff\xff\xff\xff"};
+
+		memset(large, i == 5 ? 0xff : 'x', IMPORT_HEAD);
+		memcpy(large, texts[i], strlen(texts[i]));
+		fprintf(out, "%s, %s\n", format_of(large, IMPORT_HEAD),
+			format_of(large, IMPORT_HEAD - 1));
+	}
+	free(large);
+}
+
+static void test_a_format_is_known_by_its_head(void **state)
+{
+	(void)state;
+	support_check_golden("import_heads.txt", print_formats);
 }
 
 /* Names are found again by their addresses, of which some share a place. */
@@ -347,6 +443,7 @@ static void test_fields_of_any_size_pass_through_the_window(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_format_is_known_by_its_head),
 		cmocka_unit_test(test_names_that_share_a_place_are_told_apart),
 		cmocka_unit_test(test_fields_end_where_their_bytes_do),
 		cmocka_unit_test(test_fields_of_any_size_pass_through_the_window),

@@ -157,6 +157,17 @@ static void write_many(const char *path)
 
 	assert_int_equal(ips_recording_open(&r, path, NULL, NULL, 0), 0);
 	keys.mode = IPS_TRAIN;
+	for (int stage = 0; stage < 2; stage++) {
+		struct ips_stage_timing timing = {
+			.keys = keys, .clock = IPS_DEVICE, .start_ns = 100 * stage, .dur_ns = 100};
+
+		timing.keys.stage = timing.keys.ipu = stage;
+		timing.keys.execution = timing.keys.step = timing.keys.microbatch = 0;
+		timing.keys.phase = 'F';
+		ips_append_stage_timing(r, &timing);
+	}
+	ips_meta_set(r, "stages", "2");
+	ips_meta_set(r, "run", "{}");
 	for (int m = 0; m < MANY_METRICS; m++)
 		for (int step = 0; step < (m == 0 ? MANY_STEPS : 3); step++) {
 			char name[32];
@@ -220,6 +231,15 @@ static void place(const char *path)
 		    "DELETE FROM span_levels WHERE track_id <= 2; DELETE FROM counter_levels");
 }
 
+/* Files that are no recordings of a known format: names and contents. */
+static const char *const others[][2] = {
+	{"a.nsys-rep", "x"},        {"a.qdrep", "x"},
+	{"perf.data", "PERFILE2x"}, {"short", "PERFILE"},
+	{"a.zip", "PK\003\004"},    {"none.txt", "none"},
+	{"nothing.json", ""},       {"open.json", "{"},
+	{"list.json", "[]"},        {"deep.json", "[{\"ph\":\"X\",\"ts\":1},"},
+};
+
 static int setup(void **state)
 {
 	(void)state;
@@ -232,6 +252,8 @@ static int setup(void **state)
 	write_many("many.db");
 	steady("many.db");
 	support_write_file("trace.json", trace, strlen(trace));
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		support_write_file(others[i][0], others[i][1], strlen(others[i][1]));
 	free(verb_out("import trace.json", NULL));
 	support_write_file("gpus.sqlite", "", 0);
 	prof_change("gpus.sqlite", gpus);
@@ -431,6 +453,22 @@ static const char *const reports[] = {
 	"run.db insights --by x",
 	"run.db insights extra",
 	"run.db --csv-safe",
+	"import a.nsys-rep",
+	"import a.qdrep",
+	"import perf.data",
+	"import short",
+	"import a.zip",
+	"import none.txt",
+	"import nothing.json",
+	"import open.json",
+	"import list.json -q",
+	"import deep.json -q",
+	"import deep.json",
+	"import trace.db",
+	"import",
+	"import -",
+	"import trace.json -o -",
+	"import missing.json",
 };
 
 static void print_reports(FILE *out)
@@ -442,6 +480,44 @@ static void test_reports_are_the_same_to_the_letter(void **state)
 {
 	(void)state;
 	support_check_golden("report_screens.txt", print_reports);
+}
+
+/* How many micro-batches are advised, by schedule, stages, their number, and the steps that they
+ * must divide. */
+static const struct {
+	const char *schedule;
+	int stages, microbatches;
+	const char *steps;
+} ramps[] = {
+	{"Grouped", 2, 4, "32"}, {"Grouped", 2, 4, "28"},     {"Grouped", 2, 6, "null"},
+	{"Grouped", 2, 8, "64"}, {"1f1b", 4, 6, "60"},        {"zb-h1", 4, 7, "\"epoch\""},
+	{"gpipe", 4, 3, "24"},   {"Interleaved", 3, 3, "27"}, {"Grouped", 2, 3, "32"},
+	{"zb-h1", 3, 24, "192"},
+};
+
+static void print_ramps(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ramps); i++) {
+		char sql[640], *text;
+
+		snprintf(sql, sizeof(sql),
+			 "INSERT OR REPLACE INTO meta_facts VALUES ('schedule', '%s'), ('stages', "
+			 "'%d'), ('gradient_accumulation', '%d'), ('run', "
+			 "'{\"compile\":{\"steps_per_execution\":%s},\"fit\":{\"epochs\":1}}')",
+			 ramps[i].schedule, ramps[i].stages, ramps[i].microbatches, ramps[i].steps);
+		prof_change("many.db", sql);
+		text = verb_out(
+			"many.db insights --where id='ramps' --columns sentence,remedy --csv",
+			NULL);
+		fputs(text, out);
+		free(text);
+	}
+}
+
+static void test_ramps_ask_for_more_microbatches(void **state)
+{
+	(void)state;
+	support_check_golden("report_ramps.txt", print_ramps);
 }
 
 /* ---- runs beside each other ------------------------------------------------------------------ */
@@ -504,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_exports_are_the_same_to_the_byte),
 		cmocka_unit_test(test_any_window_and_any_width_will_do),
 		cmocka_unit_test(test_reports_are_the_same_to_the_letter),
+		cmocka_unit_test(test_ramps_ask_for_more_microbatches),
 		cmocka_unit_test(test_runs_beside_each_other_and_in_one_file),
 	};
 
