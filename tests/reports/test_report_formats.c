@@ -144,11 +144,11 @@ static void print_imported(FILE *out, const char *name)
 
 static void print_all(FILE *out)
 {
-	static const char *const names[] = {"import_perfetto.txt",  "import_perfetto_gpu.txt",
-					    "import_xplane.txt",    "import_nsys.sql",
-					    "import_rocpd.sql",     "import_rpd.sql",
-					    "trace_kineto.json",    "trace_phases.json",
-					    "trace_viztracer.json", "import_stacks.folded"};
+	static const char *const names[] = {
+		"import_perfetto.txt", "import_perfetto_gpu.txt", "import_xplane.txt",
+		"import_nsys.sql",     "import_rocpd.sql",        "import_rpd.sql",
+		"trace_kineto.json",   "trace_phases.json",       "trace_viztracer.json",
+		"trace_bounds.json",   "import_stacks.folded"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		print_imported(out, names[i]);

@@ -5,12 +5,15 @@
 #include "support/report_sample.h"
 #include "support/support.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "common/map.h"
 #include "common/mem.h"
@@ -240,6 +243,28 @@ static const char *const others[][2] = {
 	{"list.json", "[]"},        {"deep.json", "[{\"ph\":\"X\",\"ts\":1},"},
 };
 
+/* The trace in two members of one file; without its last bytes; with one that is wrong. */
+static void write_packed(void)
+{
+	const size_t half = strlen(trace) / 2;
+	size_t size;
+	char *bytes;
+
+	for (int i = 0; i < 2; i++) {
+		gzFile file = gzopen("twice.json.gz", i == 0 ? "wb" : "ab");
+
+		assert_non_null(file);
+		gzwrite(file, i == 0 ? trace : trace + half,
+			(unsigned)(i == 0 ? half : strlen(trace) - half));
+		gzclose(file);
+	}
+	bytes = support_read_file("twice.json.gz", &size);
+	support_write_file("cut.json.gz", bytes, size - 40);
+	bytes[size - 30] = (char)~bytes[size - 30];
+	support_write_file("broken.json.gz", bytes, size);
+	free(bytes);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -252,6 +277,7 @@ static int setup(void **state)
 	write_many("many.db");
 	steady("many.db");
 	support_write_file("trace.json", trace, strlen(trace));
+	write_packed();
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		support_write_file(others[i][0], others[i][1], strlen(others[i][1]));
 	free(verb_out("import trace.json", NULL));
@@ -359,6 +385,17 @@ static const char *const exports[] = {
 	"export seq.db npz -o seq.npz --steps",
 	"export run.db popvision",
 	"export empty.db popvision -o empty",
+	"export run.db chrome -o own.json",
+	"import own.json -q",
+	"export own.db speedscope -o -",
+	"export own.db folded -o -",
+	"export run.db chrome -o own.json.gz",
+	"import own.json.gz -o packed.db -q",
+	"export packed.db speedscope -o -",
+	"import twice.json.gz -q",
+	"export twice.db folded -o -",
+	"import cut.json.gz -q",
+	"import broken.json.gz -q",
 	"export run.db npz -o -",
 	"export run.db npz",
 	"export run.db npz -o run.db --force",
@@ -520,6 +557,82 @@ static void test_ramps_ask_for_more_microbatches(void **state)
 	support_check_golden("report_ramps.txt", print_ramps);
 }
 
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+/* What an imported recording is kept beside: of 2 MB each, the first being opened longest ago. */
+static const char *const entries[] = {"first.db", "second.db", "third.db", "other.txt",
+				      "folder.db"};
+
+static void fill_cache(void)
+{
+	mkdir("cache", 0700);
+	mkdir("cache/ipuscope", 0700);
+	mkdir("cache/ipuscope/imports", 0700);
+	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+		const struct timespec times[2] = {{1000 + (long)i, 0}, {1000 + (long)i, (long)i}};
+		char path[64];
+
+		snprintf(path, sizeof(path), "cache/ipuscope/imports/%s", entries[i]);
+		if (strcmp(entries[i], "folder.db") == 0) {
+			mkdir(path, 0700);
+			continue;
+		}
+		support_write_file(path, "", 0);
+		assert_int_equal(truncate(path, 2000000), 0);
+		assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	}
+}
+
+/* Which of the entries are there. */
+static void print_entries(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "cache/ipuscope/imports/%s", entries[i]);
+		fprintf(out, "%s%s", access(path, F_OK) == 0 ? entries[i] : "-",
+			i + 1 < ARRAY_LEN(entries) ? " " : "\n");
+	}
+}
+
+static void print_cache(FILE *out)
+{
+	static const char *const limits[] = {NULL, "9", "8", "1x", "6"};
+	static const char *const commands[] = {"trace.json spans --limit 2 --columns name --csv",
+					       "again.json tracks --limit 1 --columns track --csv",
+					       "cut.json.gz tracks --csv",
+					       "broken.json.gz spans --limit 1",
+					       "twice.json.gz tracks --limit 1 --csv",
+					       "gpus.sqlite kernels --limit 1 --columns name"};
+
+	char cache[SUPPORT_PATH_SIZE + 16];
+
+	snprintf(cache, sizeof(cache), "%s/cache", folder);
+	setenv("XDG_CACHE_HOME", cache, 1);
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		char text[64];
+
+		fill_cache();
+		if (limits[i])
+			setenv("IPUSCOPE_CACHE_MB", limits[i], 1);
+		/* Another file each time: what is known is not imported again. */
+		snprintf(text, sizeof(text), "[{\"ph\":\"X\",\"ts\":%zu,\"name\":\"a\"}]", i);
+		support_write_file("again.json", text, strlen(text));
+		verb_print(out, &commands[1], 1);
+		print_entries(out);
+	}
+	unsetenv("IPUSCOPE_CACHE_MB");
+	verb_print(out, commands, ARRAY_LEN(commands));
+	verb_print(out, commands, 2);
+	unsetenv("XDG_CACHE_HOME");
+}
+
+static void test_recordings_are_imported_once_and_the_oldest_forgotten(void **state)
+{
+	(void)state;
+	support_check_golden("import_cache.txt", print_cache);
+}
+
 /* ---- runs beside each other ------------------------------------------------------------------ */
 
 static const char *const pairs[] = {
@@ -580,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_exports_are_the_same_to_the_byte),
 		cmocka_unit_test(test_any_window_and_any_width_will_do),
 		cmocka_unit_test(test_reports_are_the_same_to_the_letter),
+		cmocka_unit_test(test_recordings_are_imported_once_and_the_oldest_forgotten),
 		cmocka_unit_test(test_ramps_ask_for_more_microbatches),
 		cmocka_unit_test(test_runs_beside_each_other_and_in_one_file),
 	};
