@@ -105,7 +105,7 @@ static void print_rows(FILE *out, const char *rows)
 		const int blanks = (int)strspn(rows, " ");
 		const int length = (int)strcspn(rows += blanks, "\n");
 
-		if (column > 0 && column + length > 158) {
+		if (column > 0 && column + length > 180) {
 			fprintf(out, "\n");
 			column = 0;
 		}
@@ -127,13 +127,13 @@ static void print_imported(FILE *out, const char *name)
 	str_addf(&words, "import %s -o %s", trace, db);
 	said = verb_out(str_peek(&words), NULL);
 	/* The first line has a path and a time. */
-	fprintf(out, "==== %s\n", name);
+	fprintf(out, "==== %s: ", name);
 	print_rows(out, strchr(said, '\n') + 1);
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
 		char *rows = prof_ask_all(db, tables[i].sql);
 
 		if (rows[0]) {
-			fprintf(out, "-- %s\n", tables[i].name);
+			fprintf(out, "%s: ", tables[i].name);
 			print_rows(out, rows);
 		}
 		free(rows);

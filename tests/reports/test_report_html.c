@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
 #include "common/mem.h"
 #include "reports/html/report_html.h"
 #include "reports/import/report_import.h"
@@ -204,6 +205,88 @@ static void test_without_a_number_there_is_a_sentence_and_no_picture(void **stat
 	free(text);
 }
 
+/* From one point to many, from minus to plus, of all sizes, with gaps and bands, of one series and
+ * more than there are colours. */
+static const struct {
+	double x, x_by, y, y_by, bend; /* the i-th: x + i * x_by, y + i * y_by + i * i * bend */
+	size_t count;
+	int series;
+	bool range, area, from_zero;
+	enum report_quantity quantity;
+} charts[] = {
+	{0, 1, 5, 0, 0, 1, 1, false, false, false, REPORT_REAL},
+	{0, 1, 5, 1, 0, 2, 1, false, false, false, REPORT_REAL},
+	{0, 1, -5, 1, 0, 11, 1, true, false, false, REPORT_REAL},
+	{3, 7, 0, 0, 0, 9, 1, true, false, false, REPORT_REAL},
+	{0, 1000, 1e-9, 1e-9, 0, 20, 2, true, false, false, REPORT_REAL},
+	{0, 1e6, 1e9, 1e7, 1e9, 30, 7, false, false, false, REPORT_REAL},
+	{-10, 1, 1e-3, 0, 1e3, 12, 1, true, false, false, REPORT_REAL},
+	{0, 1, 0, 4096, 0, 8, 2, false, true, true, REPORT_BYTES},
+	{0, 1, 1024, 0, 1 << 20, 16, 1, false, true, true, REPORT_BYTES},
+	{0, 10, 500, 250, 7, 13, 1, false, false, true, REPORT_NS},
+	{0, 10, 1.5e9, 2.5e8, 0, 13, 1, true, false, false, REPORT_NS},
+	{0, 1, 0.1, 0.05, 0, 10, 1, true, false, false, REPORT_FRACTION},
+	{0, 1, 1, 2, 3, 40, 1, true, true, false, REPORT_COUNT},
+	{5, 0, 1, 1, 0, 4, 1, false, false, false, REPORT_COUNT},
+	{0, 1, -1e-3, 0, -1e4, 9, 3, true, false, false, REPORT_REAL},
+	{0, 1, 99.9, 0.01, 0, 5, 1, false, false, false, REPORT_REAL},
+};
+
+static void write_charts(struct report_html *page)
+{
+	double x[40], y[7][40], low[7][40], high[7][40];
+
+	for (size_t c = 0; c < ARRAY_LEN(charts); c++) {
+		struct html_series series[7];
+
+		for (int s = 0; s < charts[c].series; s++) {
+			series[s] = (struct html_series){.name = "a & b",
+							 .x = x,
+							 .y = y[s],
+							 .low = charts[c].range ? low[s] : NULL,
+							 .high = charts[c].range ? high[s] : NULL,
+							 .count = charts[c].count,
+							 .area = charts[c].area};
+			for (size_t i = 0; i < charts[c].count; i++) {
+				const double at = (double)i;
+
+				x[i] = charts[c].x + at * charts[c].x_by;
+				y[s][i] = (charts[c].y + at * charts[c].y_by +
+					   at * at * charts[c].bend) *
+					  (1 + s);
+				low[s][i] = y[s][i] - (double)(i % 3);
+				high[s][i] = y[s][i] + (double)(i % 2);
+				if (i % 8 == 6)
+					y[s][i] = low[s][i] = NAN;
+			}
+		}
+		html_chart(page, &(struct html_chart){.title = "chart",
+						      .x_name = "x",
+						      .note = c % 2 ? "note" : NULL,
+						      .quantity = charts[c].quantity,
+						      .from_zero = charts[c].from_zero,
+						      .series = series,
+						      .count = charts[c].series});
+	}
+}
+
+/* The digest of each chart. */
+static void print_charts(FILE *out)
+{
+	char *text = support_read_file(written("charts", write_charts), NULL);
+
+	for (char *at = text, *end; (end = strstr(at, "</figure>")); at = end + 1)
+		fprintf(out, "%016llx\n",
+			(unsigned long long)map_bytes(MAP_SEED, at, (size_t)(end - at)));
+	free(text);
+}
+
+static void test_charts_of_all_ranges_are_the_golden_ones(void **state)
+{
+	(void)state;
+	support_check_golden("report_charts.txt", print_charts);
+}
+
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 static char *page_of(const char *database)
@@ -394,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_an_exploding_curve_does_not_lie_on_zero),
 		cmocka_unit_test(test_axes_have_their_ticks_and_no_more),
 		cmocka_unit_test(test_without_a_number_there_is_a_sentence_and_no_picture),
+		cmocka_unit_test(test_charts_of_all_ranges_are_the_golden_ones),
 		cmocka_unit_test(test_a_page_is_whole_and_twice_the_same),
 		cmocka_unit_test(test_work_has_its_name_in_its_middle),
 		cmocka_unit_test(test_files_without_an_end_or_rows_have_pages),

@@ -63,8 +63,18 @@ char *verb_out(const char *words, int *code)
 	return text;
 }
 
-#define LONG_LINES 12
-#define LONG_BYTES 4000
+/* The same, its version as Vs. */
+static char *verb_masked(const char *words, int *code)
+{
+	char *text = verb_out(words, code), *version;
+
+	while ((version = strstr(text, IPUSCOPE_VERSION)))
+		memset(version, 'V', strlen(IPUSCOPE_VERSION));
+	return text;
+}
+
+#define LONG_LINES 8
+#define LONG_BYTES 2000
 
 /* The digests of each eight lines. */
 static void print_digests(FILE *out, const char *text)
@@ -77,18 +87,22 @@ static void print_digests(FILE *out, const char *text)
 		end += *end == '\n';
 		digest = map_bytes(digest, text, (size_t)(end - text));
 		if (++line % 8 == 0 || !*end) {
-			fprintf(out, "%08" PRIx32 "%c", (uint32_t)digest,
-				++column % 16 == 0 ? '\n' : ' ');
+			fprintf(out, "%s%08" PRIx32,
+				column == 0        ? ""
+				: column % 16 == 0 ? "\n"
+						   : " ",
+				(uint32_t)digest);
+			column++;
 			digest = MAP_SEED;
 		}
 	}
-	fprintf(out, "%s(%d lines)\n", column % 16 == 0 ? "" : "\n", line);
+	fprintf(out, "\n");
 }
 
 void verb_digest(FILE *out, const char *command)
 {
 	int code;
-	char *text = verb_out(command, &code);
+	char *text = verb_masked(command, &code);
 
 	fprintf(out, "%08" PRIx32 " %d %-56s", (uint32_t)map_bytes(MAP_SEED, text, strlen(text)),
 		code, command);
@@ -99,20 +113,19 @@ void verb_print(FILE *out, const char *const *commands, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		int lines = 0, code;
-		char *text = verb_out(commands[i], &code), *version;
-
-		while ((version = strstr(text, IPUSCOPE_VERSION)))
-			memset(version, 'V', strlen(IPUSCOPE_VERSION));
+		char *text = verb_masked(commands[i], &code);
 
 		for (const char *c = text; *c; c++)
 			lines += *c == '\n';
-		fprintf(out, "$ ipu-report %s\n", commands[i]);
+		fprintf(out, "$ ipu-report %s", commands[i]);
 		if (code != 0)
-			fprintf(out, "%d: ", code);
-		if (lines > LONG_LINES || strlen(text) > LONG_BYTES)
+			fprintf(out, " # exit code %d", code);
+		if (lines > LONG_LINES || strlen(text) > LONG_BYTES) {
+			fprintf(out, " # %d lines\n", lines);
 			print_digests(out, text);
-		else
-			fputs(text, out);
+		} else {
+			fprintf(out, "\n%s", text);
+		}
 		free(text);
 	}
 }

@@ -11,8 +11,8 @@
  * *@code, unless NULL: its exit code. 0-terminated; the caller's (free). */
 char *verb_out(const char *words, int *code);
 
-/* Print @commands and what each prints, an exit code other than 0 before it; more than a few lines
- * as digests, one of each eight lines. The version is shown as Vs. */
+/* Print @commands and what each prints; more than a few lines as digests, one of each eight lines.
+ * The version is shown as Vs. */
 void verb_print(FILE *out, const char *const *commands, size_t count);
 
 /* Print the digest of what @command prints, and the exit code, without an end of line. */
