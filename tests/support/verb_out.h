@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Run `ipu-report @words`, words split at blanks, and return what it printed to both of its outputs;
+/* Run `ipu-report @words`, split at blanks, and return what it printed to both of its outputs;
  * *@code, unless NULL: its exit code. 0-terminated; the caller's (free). */
 char *verb_out(const char *words, int *code);
 
