@@ -81,7 +81,8 @@ foreach(module IN ITEMS import import_json)
 		LIBS reports PkgConfig::SQLITE LABELS unit reports)
 endforeach()
 ipuscope_add_test(NAME test_report_formats
-	SOURCES test_report_formats.c support/prof_testing.c support/verb_out.c support/wire_text.c
+	SOURCES test_report_formats.c support/guard_alloc.c support/prof_testing.c support/verb_out.c
+		support/wire_text.c
 	LIBS reports profiler PkgConfig::SQLITE LABELS unit reports)
 ipuscope_add_test(NAME test_report_verbs
 	SOURCES test_report_verbs.c support/guard_alloc.c support/prof_testing.c support/report_sample.c

@@ -13,6 +13,7 @@
 #include "common/str.h"
 #include "reports/import/report_import_internal.h"
 #include "reports/import/report_import_wire.h"
+#include "support/guard_alloc.h"
 #include "support/prof_testing.h"
 #include "support/verb_out.h"
 #include "support/wire_text.h"
@@ -213,15 +214,21 @@ static const struct {
 
 static void print_formats(FILE *out)
 {
-	unsigned char *large = malloc(IMPORT_HEAD);
+	unsigned char *large, *end;
 
+	/* Nothing may be read behind a head. */
+	guard_alloc(IMPORT_HEAD);
+	large = mem_alloc(IMPORT_HEAD);
+	end = large + IMPORT_HEAD;
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
 		const char *before = "none";
 
 		fprintf(out, "%zu:", i);
 		for (size_t size = 0; size <= heads[i].size; size++) {
-			const char *format = format_of(heads[i].bytes, size);
+			const char *format;
 
+			memcpy(end - size, heads[i].bytes, size);
+			format = format_of(end - size, size);
 			if (strcmp(format, before) != 0)
 				fprintf(out, " from %zu %s", size, format);
 			before = format;
@@ -236,10 +243,12 @@ static void print_formats(FILE *out)
 
 		memset(large, i == 5 ? 0xff : 'x', IMPORT_HEAD);
 		memcpy(large, texts[i], strlen(texts[i]));
-		fprintf(out, "%s, %s\n", format_of(large, IMPORT_HEAD),
-			format_of(large, IMPORT_HEAD - 1));
+		fprintf(out, "%s, ", format_of(large, IMPORT_HEAD));
+		memmove(large + 1, large, IMPORT_HEAD - 1);
+		fprintf(out, "%s\n", format_of(large + 1, IMPORT_HEAD - 1));
 	}
-	free(large);
+	mem_free(large);
+	guard_alloc(0);
 }
 
 static void test_a_format_is_known_by_its_head(void **state)
@@ -356,20 +365,24 @@ static void test_fields_end_where_their_bytes_do(void **state)
 {
 	static const unsigned char likely[] = {0x08, 0x09, 0x0a, 0x0d, 0x01, 0x00, 0x02,
 					       0x80, 0xff, 0x7f, 0x12, 0x83, 0x0b, 0x0e};
+	unsigned char *block;
 	uint32_t random = 1;
 
 	(void)state;
+	guard_alloc(4096);
+	block = mem_alloc(4096);
 	for (size_t round = 0; round < 6000; round++) {
 		const size_t size = round % 25, kinds = round % 3 ? 9 : ARRAY_LEN(likely);
-		unsigned char *bytes = malloc(size + 1);
+		unsigned char *bytes = block + 4096 - size;
 
 		for (size_t i = 0; i < size; i++) {
 			random = random * 1664525 + 1013904223;
 			bytes[i] = likely[(random >> 16) % kinds];
 		}
 		check_fields(bytes, size);
-		free(bytes);
 	}
+	mem_free(block);
+	guard_alloc(0);
 }
 
 #define MOST ((size_t)2 << 20)
