@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/import/report_import.h"
 #include "reports/import/report_import_internal.h"
 #include "reports/import/report_import_wire.h"
 #include "support/guard_alloc.h"
@@ -291,6 +293,59 @@ static void test_names_that_share_a_place_are_told_apart(void **state)
 	str_free(&bytes);
 }
 
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* How often it was told, its greatest, and when to end. */
+struct told {
+	int calls, most, end_at;
+};
+
+static enum status on_progress(void *user, int permille, uint64_t events)
+{
+	struct told *told = user;
+
+	(void)events;
+	told->calls++;
+	told->most = permille > told->most ? permille : told->most;
+	return told->calls == told->end_at ? ST_INTERRUPTED : ST_OK;
+}
+
+/* Many lines, and packets about nothing. */
+static void test_progress_is_told_now_and_then_and_may_end_it(void **state)
+{
+	static const char *const items[] = {"a;b 1\n", "\n\2@\1"};
+	char path[SUPPORT_PATH_SIZE + 64], db[SUPPORT_PATH_SIZE + 64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/progress", folder);
+	snprintf(db, sizeof(db), "%s/progress.db", folder);
+	for (size_t i = 0; i < ARRAY_LEN(items); i++) {
+		struct told told = {.end_at = 0};
+		struct report_import_params params = {.trace = path,
+						      .output = db,
+						      .force = true,
+						      .progress = on_progress,
+						      .user = &told,
+						      .sort_bytes = 1 << 16};
+		struct report_import_counts counts;
+		struct err err = {0};
+		struct str bytes = {0};
+
+		for (int k = 0; k < 12288; k++)
+			str_add(&bytes, items[i]);
+		support_write_file(path, str_peek(&bytes), bytes.length);
+		str_free(&bytes);
+		assert_int_equal(report_import(&params, &counts, &err), ST_OK);
+		assert_in_range(told.calls, 3, 6);
+		assert_in_range(told.most, 500, 1000);
+		told = (struct told){.end_at = 2};
+		remove(db);
+		assert_int_equal(report_import(&params, &counts, &err), ST_INTERRUPTED);
+		assert_int_equal(told.calls, 2);
+		assert_int_not_equal(access(db, F_OK), 0);
+	}
+}
+
 /* ---- the wire format ------------------------------------------------------------------------- */
 
 /* A varint read byte by byte. */
@@ -458,6 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_format_is_known_by_its_head),
 		cmocka_unit_test(test_names_that_share_a_place_are_told_apart),
+		cmocka_unit_test(test_progress_is_told_now_and_then_and_may_end_it),
 		cmocka_unit_test(test_fields_end_where_their_bytes_do),
 		cmocka_unit_test(test_fields_of_any_size_pass_through_the_window),
 		cmocka_unit_test(test_every_event_of_every_format_has_its_place),
