@@ -293,13 +293,11 @@ static void flow_times(const struct prof_query *query, int64_t *out_ns, int64_t 
 {
 	const int64_t from_ns = prof_column_int(query, 3), dur_ns = prof_column_int(query, 4);
 	const int64_t to_ns = prof_column_int(query, 7), to_dur_ns = prof_column_int(query, 8);
+	const int64_t last_ns = dur_ns > 0 ? sat_add(from_ns, dur_ns - 1) : from_ns;
 
-	*in_ns = to_ns;
-	*out_ns = dur_ns > 0 ? sat_add(from_ns, dur_ns - 1) : from_ns;
-	if (*out_ns > to_ns)
-		*out_ns = max(from_ns, to_ns);
-	if (*out_ns > to_ns)
-		*in_ns = to_dur_ns == IPS_NULL ? *out_ns : min(*out_ns, sat_add(to_ns, to_dur_ns));
+	*out_ns = max(from_ns, min(last_ns, to_ns));
+	*in_ns = max(to_ns,
+		     to_dur_ns == IPS_NULL ? *out_ns : min(*out_ns, sat_add(to_ns, to_dur_ns)));
 }
 
 /* Write the side whose span's columns begin at @column. The arguments name that span exactly: at

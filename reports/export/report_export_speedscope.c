@@ -6,6 +6,7 @@
  * Threading: none. Ownership: an export owns its sink, walk and sites.
  */
 #include "common/fmt.h"
+#include "common/minmax.h"
 #include "reports/export/report_sink.h"
 #include "reports/export/report_walk.h"
 
@@ -40,8 +41,7 @@ static void enter_span(void *user, const struct prof_track *track,
 {
 	struct scope *scope = user;
 
-	if (span->lane > scope->last_lane)
-		scope->last_lane = span->lane;
+	scope->last_lane = max(scope->last_lane, span->lane);
 	if (span->lane != scope->lane)
 		return;
 	/* A track without spans gets no profile. */

@@ -11,6 +11,7 @@
 
 #include "common/jsonw.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define GZIP_LEVEL 3         /* higher levels cost much time for little size */
 #define GZIP_BITS  (15 + 16) /* zlib's windowBits: largest window, gzip header */
@@ -74,8 +75,7 @@ void report_sink_long(struct report_sink *sink, const char *bytes, size_t length
 	while (length > 0) {
 		size_t part = REPORT_SINK_BYTES - sink->used;
 
-		if (part > length)
-			part = length;
+		part = min(part, length);
 		memcpy(sink->buffer + sink->used, bytes, part);
 		sink->used += part;
 		bytes += part;

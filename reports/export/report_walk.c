@@ -201,8 +201,7 @@ void report_walk_open(struct report_walk *walk, const struct report_export_reque
 		for (int i = 0; i < walk->track_count; i++) {
 			int64_t *end = &walk->end_ns[walk->tracks[i].clock != IPS_HOST];
 
-			if (walk->tracks[i].last_ns > *end)
-				*end = walk->tracks[i].last_ns;
+			*end = max(*end, walk->tracks[i].last_ns);
 		}
 	}
 	find_execution(walk);
@@ -492,8 +491,7 @@ static bool next_range(const struct report_walk *walk, struct range *range)
 		*range = (struct range){prof_column_int(query, 0), prof_column_int(query, 1),
 					prof_column_int(query, 2)};
 	prof_query_close(query);
-	if (range->last_row > walk->last_span)
-		range->last_row = walk->last_span;
+	range->last_row = min(range->last_row, walk->last_span);
 	return found && range->first_row <= walk->last_span &&
 	       range->first_ns < walk->request->to_ns;
 }

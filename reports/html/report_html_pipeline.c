@@ -149,10 +149,8 @@ static void measure_gantt(struct gantt *gantt)
 
 		if (find_lane(gantt, work->ipu) < 0 && gantt->lane_count < LANES_MAX)
 			gantt->lanes[gantt->lane_count++] = work->ipu;
-		if (work->start_ns < gantt->from_ns)
-			gantt->from_ns = work->start_ns;
-		if (work->start_ns + work->dur_ns > gantt->until_ns)
-			gantt->until_ns = work->start_ns + work->dur_ns;
+		gantt->from_ns = min(gantt->from_ns, work->start_ns);
+		gantt->until_ns = max(gantt->until_ns, work->start_ns + work->dur_ns);
 	}
 	if (gantt->until_ns <= gantt->from_ns)
 		gantt->until_ns = gantt->from_ns + 1;
@@ -278,8 +276,7 @@ static void draw_clock(struct report_html *page, const struct works *all, const 
 
 	if (gantt.works.count == 0)
 		return;
-	if (gantt.works.count > 4 * WORKS_MAX)
-		gantt.works.count = 4 * WORKS_MAX;
+	gantt.works.count = min(gantt.works.count, 4 * WORKS_MAX);
 	if (first == last)
 		snprintf(title, sizeof(title), "%s%s, weight update %" PRId64, clock, which, first);
 	else

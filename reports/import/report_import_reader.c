@@ -12,6 +12,7 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "reports/import/report_import_internal.h"
 
@@ -56,10 +57,8 @@ enum status report__import_put(struct import *import, struct import_record *reco
 	import->threads.items[record->thread].used = true;
 	import->records += !half;
 	dur = record->kind == IMPORT_RECORD_SPAN && record->dur_ns > 0 ? record->dur_ns : 0;
-	if (record->time_ns < import->first_ns)
-		import->first_ns = record->time_ns;
-	if (record->time_ns + dur > import->last_ns)
-		import->last_ns = record->time_ns + dur;
+	import->first_ns = min(import->first_ns, record->time_ns);
+	import->last_ns = max(import->last_ns, record->time_ns + dur);
 	return ST_OK;
 }
 

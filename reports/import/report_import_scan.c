@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -47,8 +48,7 @@ void report__import_args_put(struct import_args *args, uint32_t name,
 	if (!put_number(arg, token)) {
 		size_t size = room - sizeof(*arg);
 
-		if (size > IMPORT_ARG_TEXT + 1)
-			size = IMPORT_ARG_TEXT + 1;
+		size = min(size, IMPORT_ARG_TEXT + 1);
 		arg->type = IMPORT_ARG_STRING;
 		arg->value.i = (int64_t)report__import_unescape(token, (char *)(arg + 1), size,
 								NULL, &cut);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 #define WINDOW ((size_t)1 << 20)
 
@@ -123,8 +124,7 @@ static enum status fill(struct import_stream *stream, size_t size, struct err *e
 	stream->offset += stream->at;
 	stream->used -= stream->at;
 	stream->at = 0;
-	if (size < WINDOW)
-		size = WINDOW;
+	size = max(size, WINDOW);
 	if (size > stream->capacity) {
 		unsigned char *larger = mem_alloc(size);
 

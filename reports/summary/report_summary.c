@@ -316,8 +316,7 @@ static void read_recording(struct report_summary *out, const struct prof_query *
 	out->names_cut = column_or_zero(query, 11);
 	out->last_commit_ns = last;
 	/* A killed run has no end time; use its last commit. */
-	if (last > out->duration_ns)
-		out->duration_ns = last;
+	out->duration_ns = max(out->duration_ns, last);
 	/* Exclude write_ns: the writer thread runs concurrently with the run. */
 	out->overhead_fraction =
 		out->duration_ns > 0 ? (double)out->record_ns / (double)out->duration_ns : NAN;

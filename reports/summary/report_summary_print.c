@@ -493,8 +493,7 @@ enum status report_summary_print(const struct report_summary *summary, int width
 	struct print print = {
 		.summary = summary, .out = out, .width = width > 0 ? width : WIDTH_DEFAULT};
 
-	if (print.width < 8)
-		print.width = 8;
+	print.width = max(print.width, 8);
 	print_header(&print);
 	print_training(&print);
 	print_metric(&print, "trained", summary->loss, summary->loss_nan, summary->accuracy);

@@ -89,8 +89,7 @@ static void measure_column(struct text_layout *layout, int i)
 	for (int64_t row = 0; row < table->row_count; row++) {
 		int width = utf8_columns(text_of(table, row, i, text));
 
-		if (width > column->cells)
-			column->cells = width;
+		column->cells = max(column->cells, width);
 		if (text_cell(table, row, i)->type != PROF_NULL)
 			column->has_value = true;
 		if (!row)
@@ -365,8 +364,7 @@ static void print_headings(struct text_layout *layout, bool bold, FILE *out)
 
 		for (; *name && count < HEAD_ROWS; count++)
 			name += heading_piece(name, layout->columns[i].width);
-		if (count > lines)
-			lines = count;
+		lines = max(lines, count);
 	}
 	for (int at = 0; at < lines; at++) {
 		for (int i = next_shown(layout, -1); i >= 0; i = next_shown(layout, i)) {

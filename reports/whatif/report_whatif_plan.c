@@ -337,8 +337,7 @@ void report__whatif_figures(struct report_whatif_prediction *out, const struct p
 				       of[IPU_FUNCTION_B].cycles + of[IPU_FUNCTION_R].cycles +
 				       of[IPU_FUNCTION_W].cycles;
 
-		if (of[IPU_FUNCTION_U].cycles > update)
-			update = of[IPU_FUNCTION_U].cycles;
+		update = max(update, of[IPU_FUNCTION_U].cycles);
 		if (cycles <= slowest)
 			continue;
 		slowest = cycles;
@@ -355,7 +354,7 @@ void report__whatif_figures(struct report_whatif_prediction *out, const struct p
 	out->bubble_over_ideal = bubble->bubble_over_ideal;
 	out->memory_ipu_bytes = ipu_memory_peak(device->memory);
 	for (int i = 0; i < device->memory->ipu_count; i++)
-		if (device->memory->ipus[i].worst_bytes > out->memory_tile_bytes)
-			out->memory_tile_bytes = device->memory->ipus[i].worst_bytes;
+		out->memory_tile_bytes =
+			max(out->memory_tile_bytes, device->memory->ipus[i].worst_bytes);
 	out->memory_fits = ipu_memory_fits(device->memory);
 }
