@@ -551,6 +551,38 @@ static void print_ramps(FILE *out)
 	}
 }
 
+/* What a run is beside what it did, each added to the ones before. */
+static const char *const facts[] = {
+	"('part', '2'), ('continues', '/a/rather/long/path/to/what/was/before/tf_report__1'), "
+	"('continues_after_step', '1234'), ('parts', 'steps 0 to 7, killed, steps 8 to 15, "
+	"then on, and on, to the end of it')",
+	"('ranks', '3'), ('tracks_refused', '5'), ('names_cut', '7'), ('ipus', '2'), "
+	"('target', 'ipu2'), ('replicas', '2'), ('host_threads', '1'), ('oversubscribed', 'true')",
+	"('repaired', '1'), ('gaps', '3')",
+	"('gaps', '0'), ('failure', ''), ('other', 'fact'), ('merge.0.pid', '7')",
+	"('state', 'recording'), ('failure', 'the disk is full')",
+};
+
+static void print_facts(FILE *out)
+{
+	static const char *const shown[] = {"many.db summary --width 50", "many.db summary --csv",
+					    "many.db insights --width 70"};
+
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+		char sql[640];
+
+		snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO meta_facts VALUES %s", facts[i]);
+		prof_change("many.db", sql);
+		verb_print(out, shown, ARRAY_LEN(shown));
+	}
+}
+
+static void test_what_became_of_a_run_is_in_its_summary(void **state)
+{
+	(void)state;
+	support_check_golden("report_facts.txt", print_facts);
+}
+
 static void test_ramps_ask_for_more_microbatches(void **state)
 {
 	(void)state;
@@ -691,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_reports_are_the_same_to_the_letter),
 		cmocka_unit_test(test_recordings_are_imported_once_and_the_oldest_forgotten),
 		cmocka_unit_test(test_ramps_ask_for_more_microbatches),
+		cmocka_unit_test(test_what_became_of_a_run_is_in_its_summary),
 		cmocka_unit_test(test_runs_beside_each_other_and_in_one_file),
 	};
 

@@ -598,6 +598,7 @@ static const char *const commands[] = {
 	"what-if two.db --schedule Interleaved --micro-batches 3",
 	"what-if two.db --replicas 2 --columns change,kind,replicas,flags --width 0",
 	"what-if two.db --fit.steps_per_epoch 64 --compile.steps_per_execution 32 --columns all",
+	"what-if two.db --csv --ipu.allow_recompute true",
 	"what-if two.db --columns flags,kind --fit.steps_per_epoch 64",
 	"what-if two.db --columns kind --ipu.target",
 	"what-if two.db --clock host",
