@@ -435,8 +435,7 @@ static void print_exports(FILE *out)
 static void print_windows(FILE *out)
 {
 	static const char *const formats[] = {"chrome", "folded", "speedscope"};
-	static const int64_t ends[] = {0,     5000,  10000, 20000, 30500, 32000,
-				       40750, 50000, 60000, 80000, 90000, 100000};
+	static const int64_t ends[] = {0, 5000, 20000, 30500, 40750, 50000, 80000, 100000};
 	char command[128];
 
 	for (size_t i = 0; i < ARRAY_LEN(ends) * 3; i++) {
@@ -447,7 +446,7 @@ static void print_windows(FILE *out)
 		verb_digest(out, command);
 		fputs(i % 2 ? "\n" : "", out);
 	}
-	for (int width = 1; width < 132; width += width < 12 ? 1 : 5) {
+	for (int width = 1; width < 132; width += width < 12 ? 1 : 9) {
 		static const char *const tables[] = {"run.db summary", "run.db metrics",
 						     "run.db tensor_stats", "run.db operations"};
 
