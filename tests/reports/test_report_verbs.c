@@ -148,6 +148,7 @@ static void write_sequences(const char *path)
 
 enum {
 	MANY_TENSORS = 26, /* two more than a page draws */
+	MANY_UPDATES = 6,  /* likewise */
 	MANY_METRICS = 14, /* likewise */
 	MANY_STEPS = 1001  /* of the first metric: more than a curve has points */
 };
@@ -160,13 +161,17 @@ static void write_many(const char *path)
 
 	assert_int_equal(ips_recording_open(&r, path, NULL, NULL, 0), 0);
 	keys.mode = IPS_TRAIN;
-	for (int stage = 0; stage < 2; stage++) {
-		struct ips_stage_timing timing = {
-			.keys = keys, .clock = IPS_DEVICE, .start_ns = 100 * stage, .dur_ns = 100};
+	for (int i = 0; i < 2 * MANY_UPDATES * 2; i++) {
+		struct ips_stage_timing timing = {.keys = keys, .clock = i % 2};
+		const int update = i / 4;
 
-		timing.keys.stage = timing.keys.ipu = stage;
-		timing.keys.execution = timing.keys.step = timing.keys.microbatch = 0;
-		timing.keys.phase = 'F';
+		timing.keys.stage = timing.keys.ipu = i / 2 % 2;
+		timing.keys.execution = update / 4;
+		timing.keys.weight_update = timing.keys.step = update;
+		timing.keys.microbatch = 0;
+		timing.keys.phase = "FB"[update % 2];
+		timing.start_ns = 1000 * (update + 1) + 100 * timing.keys.stage;
+		timing.dur_ns = 100 + update;
 		ips_append_stage_timing(r, &timing);
 	}
 	ips_meta_set(r, "stages", "2");
