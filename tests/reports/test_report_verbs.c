@@ -153,6 +153,45 @@ enum {
 	MANY_STEPS = 1001  /* of the first metric: more than a curve has points */
 };
 
+/* A traced program that waits for the host, and how two IPUs split their time. */
+static void write_trace(struct ips_recording *r)
+{
+	static const struct {
+		const char *type;
+		int64_t cycles, tiles;
+	} steps[] = {{"StreamCopyBegin", 300, 0}, {"StreamCopyMid", 500, 4},
+		     {"StreamCopyEnd", 200, 0},   {"OnTileExecute", 700, 1000},
+		     {"DoExchange", 400, 1472},   {"Sync", 350, 0}};
+	static const int64_t splits[2][5] = {{100, 250, 250, 300, 100}, {100, 200, 300, 310, 90}};
+	int64_t start = 0;
+
+	ips_append_device_trace(r, &(struct ips_device_trace){.clock_hz = 1.33e9, .name = "train"});
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		ips_append_device_step(r, &(struct ips_device_step){.phase = "F",
+								    .type = steps[i].type,
+								    .name = "layer/op",
+								    .start_cycle = start,
+								    .cycles = steps[i].cycles,
+								    .active_tiles = steps[i].tiles,
+								    .tile_balance = 0.25,
+								    .active_tile_balance = 0.5});
+		start += steps[i].cycles;
+	}
+	ips_append_device_run(r, &(struct ips_device_run){.mode = IPS_TRAIN, .epoch = 1});
+	ips_append_execution(r, &(struct ips_execution){.mode = IPS_TRAIN,
+							.epoch = 1,
+							.steps = 6,
+							.updates = 6,
+							.dur_ns = 9000,
+							.start_cycle = 0,
+							.cycles = start,
+							.traced = 1});
+	for (int ipu = 0; ipu < 2; ipu++)
+		ips_append_time_split(r, &(struct ips_time_split){1, 0, 0, ipu, splits[ipu][0],
+								  splits[ipu][1], splits[ipu][2],
+								  splits[ipu][3], splits[ipu][4]});
+}
+
 /* More than a page shows of everything; some of it is not finite. */
 static void write_many(const char *path)
 {
@@ -174,6 +213,7 @@ static void write_many(const char *path)
 		timing.dur_ns = 100 + update;
 		ips_append_stage_timing(r, &timing);
 	}
+	write_trace(r);
 	ips_meta_set(r, "stages", "2");
 	ips_meta_set(r, "run", "{}");
 	for (int m = 0; m < MANY_METRICS; m++)
