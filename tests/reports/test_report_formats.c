@@ -151,7 +151,7 @@ static void print_all(FILE *out)
 		"import_perfetto.txt", "import_perfetto_gpu.txt", "import_xplane.txt",
 		"import_nsys.sql",     "import_rocpd.sql",        "import_rpd.sql",
 		"trace_kineto.json",   "trace_phases.json",       "trace_viztracer.json",
-		"trace_bounds.json",   "import_stacks.folded"};
+		"trace_bounds.json",   "trace_devices.json",      "import_stacks.folded"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		print_imported(out, names[i]);
