@@ -26,12 +26,14 @@ static int setup(void **state)
 {
 	(void)state;
 	support_tempdir(folder);
+	verb_enter(folder);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
+	verb_leave();
 	support_tempdir_remove(folder);
 	return 0;
 }
@@ -120,12 +122,12 @@ static void print_rows(FILE *out, const char *rows)
 
 static void print_imported(FILE *out, const char *name)
 {
-	char trace[SUPPORT_PATH_SIZE + 64], db[SUPPORT_PATH_SIZE + 64];
+	char trace[64], db[64];
 	struct str words = {0};
 	char *said;
 
-	snprintf(trace, sizeof(trace), "%s/%s.trace", folder, name);
-	snprintf(db, sizeof(db), "%s/%s.db", folder, name);
+	snprintf(trace, sizeof(trace), "%s.trace", name);
+	snprintf(db, sizeof(db), "%s.db", name);
 	write_recording(name, trace);
 	str_addf(&words, "import %s -o %s", trace, db);
 	said = verb_out(str_peek(&words), NULL);
@@ -265,8 +267,7 @@ static void test_names_that_share_a_place_are_told_apart(void **state)
 	enum {
 		NAMES = 1200
 	};
-	char path[SUPPORT_PATH_SIZE + 64], db[SUPPORT_PATH_SIZE + 64];
-	struct str bytes = {0}, words = {0};
+	struct str bytes = {0};
 
 	(void)state;
 	for (int i = 0; i < 2 * NAMES; i++) {
@@ -278,18 +279,15 @@ static void test_names_that_share_a_place_are_told_apart(void **state)
 			 i + 1, i % NAMES, i % NAMES, i % NAMES, i);
 		wire_text(&bytes, packet);
 	}
-	snprintf(path, sizeof(path), "%s/names.trace", folder);
-	snprintf(db, sizeof(db), "%s/names.db", folder);
-	support_write_file(path, str_peek(&bytes), bytes.length);
-	str_addf(&words, "import %s -o %s -q", path, db);
-	free(verb_out(str_peek(&words), NULL));
-	assert_int_equal(prof_ask(db, "SELECT count(*) FROM instants i JOIN instant_args a USING "
-				      "(instant_id) WHERE i.name = printf('n%d', (i.time_ns - 1) % "
-				      "1200) AND category = printf('c%d', (i.time_ns - 1) % 1200) "
-				      "AND a.name = printf('a%d', (i.time_ns - 1) % 1200) AND "
-				      "a.value = i.time_ns - 1"),
+	support_write_file("names.trace", str_peek(&bytes), bytes.length);
+	free(verb_out("import names.trace -o names.db -q", NULL));
+	assert_int_equal(prof_ask("names.db",
+				  "SELECT count(*) FROM instants i JOIN instant_args a USING "
+				  "(instant_id) WHERE i.name = printf('n%d', (i.time_ns - 1) % "
+				  "1200) AND category = printf('c%d', (i.time_ns - 1) % 1200) "
+				  "AND a.name = printf('a%d', (i.time_ns - 1) % 1200) AND "
+				  "a.value = i.time_ns - 1"),
 			 2 * NAMES);
-	str_free(&words);
 	str_free(&bytes);
 }
 
@@ -314,15 +312,12 @@ static enum status on_progress(void *user, int permille, uint64_t events)
 static void test_progress_is_told_now_and_then_and_may_end_it(void **state)
 {
 	static const char *const items[] = {"a;b 1\n", "\n\2@\1"};
-	char path[SUPPORT_PATH_SIZE + 64], db[SUPPORT_PATH_SIZE + 64];
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/progress", folder);
-	snprintf(db, sizeof(db), "%s/progress.db", folder);
 	for (size_t i = 0; i < ARRAY_LEN(items); i++) {
 		struct told told = {.end_at = 0};
-		struct report_import_params params = {.trace = path,
-						      .output = db,
+		struct report_import_params params = {.trace = "progress",
+						      .output = "progress.db",
 						      .force = true,
 						      .progress = on_progress,
 						      .user = &told,
@@ -333,16 +328,16 @@ static void test_progress_is_told_now_and_then_and_may_end_it(void **state)
 
 		for (int k = 0; k < 12288; k++)
 			str_add(&bytes, items[i]);
-		support_write_file(path, str_peek(&bytes), bytes.length);
+		support_write_file("progress", str_peek(&bytes), bytes.length);
 		str_free(&bytes);
 		assert_int_equal(report_import(&params, &counts, &err), ST_OK);
 		assert_in_range(told.calls, 3, 6);
 		assert_in_range(told.most, 500, 1000);
 		told = (struct told){.end_at = 2};
-		remove(db);
+		remove("progress.db");
 		assert_int_equal(report_import(&params, &counts, &err), ST_INTERRUPTED);
 		assert_int_equal(told.calls, 2);
-		assert_int_not_equal(access(db, F_OK), 0);
+		assert_int_not_equal(access("progress.db", F_OK), 0);
 	}
 }
 
@@ -447,7 +442,7 @@ static const size_t sizes[] = {0,        1,    1 << 19,  (1 << 20) - 7, 1 << 20,
 			       MOST - 1, MOST, MOST + 1, 3 * MOST,      5};
 
 /* All that a stream of the first @length bytes of @bytes has, and how it ends. */
-static void print_stream(FILE *out, const char *path, const struct str *bytes, size_t length)
+static void print_stream(FILE *out, const struct str *bytes, size_t length)
 {
 	struct import_input input;
 	struct import_stream stream = {.input = &input, .most = MOST};
@@ -455,8 +450,8 @@ static void print_stream(FILE *out, const char *path, const struct str *bytes, s
 	uint64_t sum = 0, fields = 0, skipped = 0;
 	bool more = true;
 
-	support_write_file(path, str_peek(bytes), length);
-	assert_int_equal(report__import_input_open(&input, path, NULL), ST_OK);
+	support_write_file("stream", str_peek(bytes), length);
+	assert_int_equal(report__import_input_open(&input, "stream", NULL), ST_OK);
 	while (report__import_stream_next(&stream, &more, &field, NULL) == ST_OK && more) {
 		fields++;
 		skipped += field.type == IMPORT_WIRE_BYTES && !field.bytes.at ? field.value : 0;
@@ -475,12 +470,10 @@ static void print_stream(FILE *out, const char *path, const struct str *bytes, s
 
 static void print_streams(FILE *out)
 {
-	char path[SUPPORT_PATH_SIZE + 64];
 	struct str bytes = {0};
 	char *large = malloc(3 * MOST);
 	size_t cuts[ARRAY_LEN(sizes)];
 
-	snprintf(path, sizeof(path), "%s/stream", folder);
 	memset(large, 3, 3 * MOST);
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		wire_text(&bytes, "7: 300 200: =5 11: 0.5");
@@ -488,16 +481,16 @@ static void print_streams(FILE *out)
 		wire_bytes(&bytes, 1, large, sizes[i]);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i += 2) {
-		print_stream(out, path, &bytes, cuts[i]);
-		print_stream(out, path, &bytes, cuts[i] - 2);
-		print_stream(out, path, &bytes, cuts[i] - 5);
+		print_stream(out, &bytes, cuts[i]);
+		print_stream(out, &bytes, cuts[i] - 2);
+		print_stream(out, &bytes, cuts[i] - 5);
 	}
-	print_stream(out, path, &bytes, bytes.length);
+	print_stream(out, &bytes, bytes.length);
 	str_add_bytes(&bytes, "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11);
-	print_stream(out, path, &bytes, bytes.length);
+	print_stream(out, &bytes, bytes.length);
 	bytes.length -= 11;
 	str_add_bytes(&bytes, "\x0b", 1);
-	print_stream(out, path, &bytes, bytes.length);
+	print_stream(out, &bytes, bytes.length);
 	free(large);
 	str_free(&bytes);
 }

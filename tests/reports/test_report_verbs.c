@@ -23,7 +23,7 @@
 #include "support/prof_testing.h"
 #include "support/verb_out.h"
 
-static char folder[SUPPORT_PATH_SIZE], before[SUPPORT_PATH_SIZE];
+static char folder[SUPPORT_PATH_SIZE];
 
 /* ---- recordings ------------------------------------------------------------------------------ */
 
@@ -315,8 +315,7 @@ static int setup(void **state)
 {
 	(void)state;
 	support_tempdir(folder);
-	assert_non_null(getcwd(before, sizeof(before)));
-	assert_int_equal(chdir(folder), 0);
+	verb_enter(folder);
 	report_sample_write("run.db");
 	report_sample_write_empty("empty.db");
 	write_sequences("seq.db");
@@ -343,7 +342,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	assert_int_equal(chdir(before), 0);
+	verb_leave();
 	support_tempdir_remove(folder);
 	return 0;
 }

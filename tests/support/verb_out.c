@@ -19,6 +19,25 @@ enum {
 	WORDS = 32
 };
 
+static char left[SUPPORT_PATH_SIZE];
+
+void verb_enter(const char *folder)
+{
+	char *source = realpath(support_source_dir(), NULL);
+
+	/* Where goldens are found from then on, too. */
+	assert_non_null(source);
+	setenv("IPUSCOPE_SOURCE_DIR", source, 1);
+	free(source);
+	assert_non_null(getcwd(left, sizeof(left)));
+	assert_int_equal(chdir(folder), 0);
+}
+
+void verb_leave(void)
+{
+	assert_int_equal(chdir(left), 0);
+}
+
 static char *read_all(FILE *file)
 {
 	const long size = ftell(file);

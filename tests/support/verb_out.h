@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Make @folder the current one, so that names in it are short and the same everywhere, and go back. */
+void verb_enter(const char *folder);
+void verb_leave(void);
+
 /* Run `ipu-report @words`, split at blanks, and return what it printed to both of its outputs;
  * *@code, unless NULL: its exit code. 0-terminated; the caller's (free). */
 char *verb_out(const char *words, int *code);
