@@ -590,8 +590,7 @@ static void record_rank(const char *name, int rank, int each)
 	"link_ns,efficiency"
 
 static const char *const commands[] = {
-	"what-if two.db",
-	"what-if two.db --csv",
+	"what-if two.db --columns all --width 0",
 	"what-if two.db --schedule Interleaved --micro-batches 16",
 	"what-if two.db --chunks 2 --schedule 1f1b-interleaved --csv",
 	"what-if two.db --target bow --stages 4 --json",

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Make @folder the current one, so that names in it are short and the same everywhere, and go back. */
+/* Make @folder the current one, so that names in it are the same everywhere; and go back. */
 void verb_enter(const char *folder);
 void verb_leave(void);
 
