@@ -421,7 +421,7 @@ static void test_fields_end_where_their_bytes_do(void **state)
 	(void)state;
 	guard_alloc(4096);
 	block = mem_alloc(4096);
-	for (size_t round = 0; round < 6000; round++) {
+	for (size_t round = 0; round < 3000; round++) {
 		const size_t size = round % 25, kinds = round % 3 ? 9 : ARRAY_LEN(likely);
 		unsigned char *bytes = block + 4096 - size;
 

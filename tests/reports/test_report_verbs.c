@@ -30,6 +30,10 @@ static char folder[SUPPORT_PATH_SIZE];
 /* Flows between spans that overlap and nest, on seven threads of two processes. */
 static const char trace[] =
 	"[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"host;a\"}},"
+	"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":2,"
+	"\"args\":{\"name\":\"twenty-one letters ..\"}},"
+	"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":5,"
+	"\"args\":{\"name\":\"twenty-two letters ...\"}},"
 	"{\"ph\":\"X\",\"name\":\"call\",\"cat\":\"api\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":100},"
 	"{\"ph\":\"X\",\"name\":\"kernel\",\"pid\":1,\"tid\":2,\"ts\":50,\"dur\":10},"
 	"{\"ph\":\"s\",\"name\":\"a\",\"cat\":\"f\",\"id\":1,\"pid\":1,\"tid\":1,\"ts\":40},"
