@@ -749,12 +749,14 @@ static void print_pairs(FILE *out)
 	char *bytes;
 	size_t length;
 
+	prof_change("run.db", "INSERT INTO meta_facts VALUES ('weights_xxh3', '0123')");
 	bytes = support_read_file("run.db", &length);
 	support_write_file("other.db", bytes, length);
 	free(bytes);
 	prof_change("other.db", "UPDATE operation_rows SET cycles = cycles * 1.5 WHERE stage = 0; "
 				"UPDATE metric_rows SET value = value + 0.5 WHERE mode = 'train'; "
-				"DELETE FROM health_rows WHERE row_id = 1");
+				"DELETE FROM health_rows WHERE row_id = 1; "
+				"UPDATE meta_facts SET value = '4567' WHERE key = 'weights_xxh3'");
 	verb_print(out, pairs, ARRAY_LEN(pairs));
 }
 
