@@ -20,11 +20,11 @@ compare()
 	fi
 }
 
-# The screen after key $1 at size $2 is the one that view_screens.sh saved.
+# The screen after key $1 at size $2 is the one that test_view_screens compares.
 as_saved()
 {
 	becomes "$(awk -v want="==== $1 on run" '/^====/ { on = $0 == want; next } on' \
-		"$golden/view_screens_$2.txt")" steady ||
+		"$golden/view_screens_$2.txt" | steady)" steady ||
 		fail "the screen of $1 at $2 is not as saved"
 }
 

@@ -66,6 +66,8 @@ foreach(module IN ITEMS operations summary)
 	ipuscope_add_test(NAME test_view_${module} SOURCES test_view_${module}.c support/prof_testing.c
 		LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
 endforeach()
+ipuscope_add_test(NAME test_view_screens SOURCES test_view_screens.c support/prof_testing.c support/report_sample.c
+	LIBS view_rig PkgConfig::SQLITE LABELS unit viewer)
 ipuscope_add_test(NAME test_view_sql SOURCES test_view_sql.c LIBS view_rig reports LABELS unit viewer)
 # On the run that the tests of reports/ look at, too.
 foreach(module IN ITEMS insights join metrics)
@@ -94,7 +96,6 @@ ipuscope_add_test(NAME test_view_stopped SOURCES test_view_stopped.c LIBS view_r
 foreach(script IN ITEMS
 		view_batch
 		view_matrix
-		view_screens
 		view_shrinks
 		view_tmux)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer)
