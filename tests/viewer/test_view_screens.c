@@ -4,10 +4,12 @@
  * (view_walks.txt). The files of tests/golden/ say which; UPDATE_GOLDEN=1 writes afresh what is
  * below each of their headings.
  *
- * Walks have digests, which say that a screen has changed and not what in it. With
+ * view_commands.txt has lines of commands, each with its exit code, what it says of errors, and a
+ * digest of what it prints. Walks have digests, too, which say that a screen has changed and not what in it. With
  * IPUSCOPE_TEST_SCREENS=FILE all screens are written there, so that those of two builds can be
  * compared.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +29,10 @@
 #include "support/view_fixture_model.h"
 #include "support/view_fixture_ranks.h"
 #include "support/view_fixture_runs.h"
+#include "support/view_fixture_sequence.h"
 #include "support/view_fixture_tensors.h"
 #include "support/view_rig.h"
+#include "viewer/view_command.h"
 
 #define WALK_SIZE 512 /* bytes of a walk's heading */
 #define A_LINE    11  /* digests */
@@ -129,11 +133,13 @@ static const struct {
 	const char *name;
 	bool (*make)(const char *path, bool other);
 } recordings[] = {
-	{"run", make_run},           {"sample", make_sample}, {"model", make_model},
-	{"programs", make_programs}, {"memory", make_memory}, {"liveness", make_liveness},
-	{"metrics", make_metrics},   {"device", make_device}, {"ranks", make_ranks},
-	{"tensors", make_tensors},   {"gpu", make_gpu},       {"counters", make_counters},
-	{"runs", make_runs},
+	{"run", make_run},         {"sample", make_sample},
+	{"model", make_model},     {"programs", make_programs},
+	{"memory", make_memory},   {"liveness", make_liveness},
+	{"metrics", make_metrics}, {"device", make_device},
+	{"ranks", make_ranks},     {"tensors", make_tensors},
+	{"gpu", make_gpu},         {"counters", make_counters},
+	{"runs", make_runs},       {"sequence", view_fixture_sequence_write},
 };
 
 /* What no two recordings have in common is the same in these. */
@@ -398,12 +404,93 @@ static void print_screen(struct walks *walks, FILE *out)
 	view_rig_close(&walks->rig);
 }
 
+/* ---- commands -------------------------------------------------------------------------------- */
+
+#define WORDS_MOST 16
+
+/* Of what a command printed, which is taken out of the file behind @fd; the lines' number too. */
+static uint32_t digest_of_output(struct walks *walks, int fd, int *lines)
+{
+	char *text = support_read_file("out.txt", NULL), *rest = text, *line;
+	uint32_t digest = DIGEST;
+
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	if (walks->screens)
+		fprintf(walks->screens, "==== %s\n%s\n", walks->name, text);
+	*lines = 0;
+	while ((line = strsep(&rest, "\n"))) {
+		forget_span(line);
+		if (line_is_steady(line))
+			digest = digest_of(digest, line, strlen(line) + 1);
+		*lines += rest != NULL;
+	}
+	free(text);
+	return digest;
+}
+
+/* The words of a line, from @words[1] on; '...' keeps blanks. Returns their number. */
+static int words_of(char *line, char *words[WORDS_MOST + 1])
+{
+	int count = 1;
+
+	words[0] = line;
+	for (char *at = line; *at && count < WORDS_MOST; count++) {
+		const bool quoted = *at == '\'';
+
+		words[count] = at + quoted;
+		at = strchrnul(at + quoted, quoted ? '\'' : ' ');
+		if (*at)
+			*at++ = '\0';
+		at += strspn(at, " ");
+	}
+	words[count] = NULL;
+	return count;
+}
+
+/* "RECORDING ... -- OPTIONS": the recordings are made; what is behind -- are ipu-view's words. Its
+ * exit code, what it printed, and what it said of errors. */
+static void print_command(struct walks *walks, FILE *out)
+{
+	char line[WALK_SIZE], *words[WORDS_MOST + 1], *from, *name, *said;
+	const int kept[] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+	int lines, code, count, fd;
+	uint32_t digest;
+
+	snprintf(line, sizeof(line), "%s", walks->name);
+	from = strstr(line, "-- ");
+	assert_non_null(from);
+	*from = '\0';
+	for (char *rest = line; (name = strsep(&rest, " "));)
+		if (*name)
+			recording(walks, name, false);
+	fd = open("out.txt", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
+	assert_non_null(freopen("err.txt", "w", stderr));
+	assert_true(fd >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
+	count = words_of(from + 3, words);
+	code = view_command(count, words);
+	fflush(stdout);
+	fflush(stderr);
+	dup2(kept[0], STDOUT_FILENO);
+	dup2(kept[1], STDERR_FILENO);
+	digest = digest_of_output(walks, fd, &lines);
+	said = support_read_file("err.txt", NULL);
+	fprintf(out, "\t%d, %d lines, %08x\n", code, lines, digest);
+	for (char *rest = said; (name = strsep(&rest, "\n")) && *name;)
+		fprintf(out, "\t%s\n", name);
+	free(said);
+	close(fd);
+	close(kept[0]);
+	close(kept[1]);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* What is in a file now: all its headings, each with what is below it. */
 static void print_file(FILE *out)
 {
 	const bool screens = strncmp(golden_now, "view_screens_", 13) == 0;
+	const bool commands = strcmp(golden_now, "view_commands.txt") == 0;
 	char path[SUPPORT_PATH_SIZE], *text, *rest, *line;
 
 	snprintf(path, sizeof(path), "%s/tests/golden/%s", support_source_dir(), golden_now);
@@ -416,6 +503,8 @@ static void print_file(FILE *out)
 		fprintf(out, "%s\n", line);
 		if (screens)
 			print_screen(walks_now, out);
+		else if (commands && line[0] != '#')
+			print_command(walks_now, out);
 		else if (line[0] != '#')
 			print_walk(walks_now, out);
 	}
@@ -432,6 +521,11 @@ static void check_file(void **state, const char *name)
 static void test_every_cell_of_a_walk_is_as_before(void **state)
 {
 	check_file(state, "view_walks.txt");
+}
+
+static void test_commands_print_what_they_printed(void **state)
+{
+	check_file(state, "view_commands.txt");
 }
 
 static void test_screens_are_as_saved(void **state)
@@ -453,6 +547,10 @@ static int setup(void **state)
 	support_tempdir(walks->folder);
 	setenv("XDG_STATE_HOME", walks->folder, 1);
 	setenv("TZ", "UTC", 1);
+	setenv("LC_ALL", "C", 1);
+	setenv("XDG_CONFIG_HOME", walks->folder, 1);
+	unsetenv("COLORFGBG");
+	unsetenv("COLUMNS");
 	assert_int_equal(chdir(walks->folder), 0);
 	*state = walks;
 	return 0;
@@ -474,6 +572,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screens_are_as_saved),
 		cmocka_unit_test(test_every_cell_of_a_walk_is_as_before),
+		cmocka_unit_test(test_commands_print_what_they_printed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
