@@ -18,19 +18,17 @@
 #define EARLIER 4 /* the steps, and weight updates, of which values are kept */
 #define LATER   8
 
-#define DENSE(name, units)                                                                         \
-	"{\"class_name\":\"Dense\",\"config\":{\"name\":\"" name "\",\"units\":" #units "}}"
-
-static const char
-	run_text[] = "{\"model\":{\"class_name\":\"Sequential\",\"config\":{\"name\":\"m\","
-		     "\"layers\":[" DENSE("a", 64) "," DENSE("b", 32) "," DENSE("c", 32) "," DENSE(
-			     "d", 10) "]}},\"compile\":{\"loss\":\"sparse_categorical_"
-				      "crossentropy\",\"steps_per_execution\":16},"
-				      "\"data\":{\"name\":\"mnist\",\"batch_size\":4},\"fit\":{"
-				      "\"steps_per_epoch\":32},"
-				      "\"ipu\":{\"auto_select_ipus\":2},\"gradient_accumulation\":{"
-				      "\"steps_per_replica\":8},"
-				      "\"pipeline\":{\"stages\":[0,0,1,1]}}";
+/* Four Dense layers in two stages. */
+static const char run_text[] =
+	"{\"model\":{\"class_name\":\"Sequential\",\"config\":{\"name\":\"m\",\"layers\":["
+	"{\"class_name\":\"Dense\",\"config\":{\"name\":\"a\",\"units\":64}},"
+	"{\"class_name\":\"Dense\",\"config\":{\"name\":\"b\",\"units\":32}},"
+	"{\"class_name\":\"Dense\",\"config\":{\"name\":\"c\",\"units\":32}},"
+	"{\"class_name\":\"Dense\",\"config\":{\"name\":\"d\",\"units\":10}}]}},"
+	"\"compile\":{\"loss\":\"sparse_categorical_crossentropy\",\"steps_per_execution\":16},"
+	"\"data\":{\"name\":\"mnist\",\"batch_size\":4},\"fit\":{\"steps_per_epoch\":32},"
+	"\"ipu\":{\"auto_select_ipus\":2},\"gradient_accumulation\":{\"steps_per_replica\":8},"
+	"\"pipeline\":{\"stages\":[0,0,1,1]}}";
 static const char data_text[] =
 	"{\"train_items\":1000,\"test_items\":200,\"item\":[16],"
 	"\"train\":{\"classes\":10,\"width\":0},\"test\":{\"classes\":10,\"width\":0}}";

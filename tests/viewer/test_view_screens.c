@@ -195,10 +195,12 @@ static uint32_t digest_of(uint32_t digest, const void *bytes, size_t count)
 	return digest;
 }
 
-/* Is the same in all recordings: not what has the file's size, which is SQLite's. */
+/* Is the same each time: has neither the file's size, which is SQLite's, nor how long a query
+ * took. */
 static bool line_is_steady(const char *line)
 {
-	return !strstr(line, "  database  ");
+	return !strstr(line, "  database  ") && !strstr(line, " row in ") &&
+	       !strstr(line, " rows in ");
 }
 
 /* Spans are numbered in their order in the file, which threads decide: no digit of that stays.
@@ -288,7 +290,7 @@ static const char *next_step(const char *keys, char name[32])
 }
 
 /* A session on the recording @name, and with + in @look on another beside it. More looks: a of
- * ASCII, c of 256 colours, p of plain text. */
+ * ASCII, c of 256 colours, p of plain text, l of a run that goes on. */
 static void start(struct walks *walks, const char *name, const char *look, int width, int height)
 {
 	struct view_session *session = &walks->rig.session;
@@ -301,6 +303,8 @@ static void start(struct walks *walks, const char *name, const char *look, int w
 			 ST_OK);
 	session->canvas.plain = strchr(look, 'p') != NULL;
 	session->canvas.colours = strchr(look, 'c') ? 256 : 0;
+	if (strchr(look, 'l'))
+		session->source.state = VIEW_RECORDING;
 	/* Not drawn before the first key: the Summary would be read for nothing. */
 	assert_int_equal(view_session_size(session, width, height, NULL), ST_OK);
 }
