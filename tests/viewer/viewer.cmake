@@ -82,7 +82,7 @@ target_link_libraries(view_recordings PUBLIC view_rig reports)
 add_library(view_stop STATIC EXCLUDE_FROM_ALL support/view_stop.c)
 target_link_libraries(view_stop PUBLIC test_support PkgConfig::SQLITE)
 ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordings LABELS unit viewer)
-ipuscope_add_test(NAME test_view_term SOURCES test_view_term.c LIBS view_fixture LABELS golden viewer)
+ipuscope_add_test(NAME test_view_term SOURCES test_view_term.c LIBS view_fixture LABELS unit viewer)
 add_dependencies(tests_viewer ipu-view)
 ipuscope_add_test(NAME test_view_alloc SOURCES test_view_alloc.c support/sqlite_alloc.c
 	LIBS view_recordings PkgConfig::SQLITE
