@@ -110,6 +110,15 @@ static bool make_tensors(const char *path, bool other)
 	return view_fixture_tensors_write(path, &params);
 }
 
+/* Values of which two reports together show no more than the beginning. */
+static bool make_wide(const char *path, bool other)
+{
+	const struct view_fixture_tensors params = {
+		.steps = 12, .hits = 3, .scale = 1 + other, .shape = "(1100, 1000)"};
+
+	return view_fixture_tensors_write(path, &params);
+}
+
 static bool make_gpu(const char *path, bool other)
 {
 	return view_fixture_gpu_write(path, &other);
@@ -140,6 +149,7 @@ static const struct {
 	{"ranks", make_ranks},     {"tensors", make_tensors},
 	{"gpu", make_gpu},         {"counters", make_counters},
 	{"runs", make_runs},       {"sequence", view_fixture_sequence_write},
+	{"wide", make_wide},
 };
 
 /* What no two recordings have in common is the same in these. */

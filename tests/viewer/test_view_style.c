@@ -128,6 +128,82 @@ static void test_series_and_causes_have_their_own_glyphs(void **state)
 	}
 }
 
+/* The 256 colours of xterm: 16 by name, a cube of six levels, and greys. */
+static void test_the_palette_is_the_one_of_xterm(void **state)
+{
+	(void)state;
+	assert_int_equal(view_palette(0, VIEW_LIGHT, true), 0x000000);
+	assert_int_equal(view_palette(7, VIEW_LIGHT, true), 0xc0c0c0);
+	assert_int_equal(view_palette(8, VIEW_DARK, false), 0x808080);
+	assert_int_equal(view_palette(15, VIEW_DARK, true), 0xffffff);
+	for (int i = 0; i < 216; i++) {
+		const int parts[] = {i / 36, i / 6 % 6, i % 6};
+		uint32_t rgb = 0;
+
+		for (int p = 0; p < 3; p++)
+			rgb = rgb << 8 | (parts[p] ? 55U + 40U * (uint32_t)parts[p] : 0U);
+		assert_int_equal(view_palette(16 + i, VIEW_DARK, true), rgb);
+	}
+	for (int i = 0; i < 24; i++)
+		assert_int_equal(view_palette(232 + i, VIEW_DARK, true), 0x010101 * (8 + 10 * i));
+	assert_true(view_palette(-1, VIEW_DARK, true) > view_palette(-1, VIEW_DARK, false));
+	assert_true(view_palette(-1, VIEW_LIGHT, true) < view_palette(-1, VIEW_LIGHT, false));
+}
+
+/* The columns of VIEW_STYLE_MAP, and what has them. */
+static const struct {
+	enum view_theme theme;
+	int colours, column;
+} paints[] = {{VIEW_DARK, 256, 0}, {VIEW_DARK, 1000, 0}, {VIEW_LIGHT, 256, 2}, {VIEW_DARK, 255, 4},
+	      {VIEW_DARK, 16, 4},  {VIEW_DARK, 15, 8},   {VIEW_DARK, 8, 8},    {VIEW_LIGHT, 255, 6},
+	      {VIEW_LIGHT, 8, 6},  {VIEW_LIGHT, 16, 6}};
+
+static void test_a_style_has_the_paint_of_its_theme_and_colours(void **state)
+{
+#define COLUMNS_OF(name, a, b, c, d, e, f, g, h, i, j, attributes, mono)                           \
+	{{a, b, c, d, e, f, g, h, i, j}, attributes, mono},
+	static const struct {
+		short paint[10];
+		const char *attributes, *mono;
+	} styles[] = {VIEW_STYLE_MAP(COLUMNS_OF)};
+
+	(void)state;
+	for (unsigned s = 0; s < VIEW_STYLES; s++) {
+		for (size_t p = 0; p < sizeof(paints) / sizeof(paints[0]); p++) {
+			const struct view_paint got =
+				view_style_paint(s, paints[p].theme, paints[p].colours);
+
+			assert_int_equal(got.text, styles[s].paint[paints[p].column]);
+			assert_int_equal(got.ground, styles[s].paint[paints[p].column + 1]);
+			assert_string_equal(got.attributes, styles[s].attributes);
+		}
+		for (int colours = 0; colours < 8; colours += 7) {
+			const struct view_paint got = view_style_paint(s, VIEW_DARK, colours);
+
+			assert_int_equal(got.text, -1);
+			assert_int_equal(got.ground, -1);
+			assert_string_equal(got.attributes, styles[s].mono);
+		}
+	}
+}
+
+static void test_pairs_of_series_are_the_two(void **state)
+{
+	(void)state;
+	for (unsigned over = 0; over < VIEW_SERIES; over++)
+		for (unsigned under = 0; under < VIEW_SERIES; under++) {
+			const struct view_paint pair = view_style_paint(
+				VIEW_SERIES_PAIR + over * VIEW_SERIES + under, VIEW_LIGHT, 256);
+
+			assert_int_equal(
+				pair.text,
+				view_style_paint(VIEW_SERIES_1 + over, VIEW_LIGHT, 256).text);
+			assert_int_equal(
+				pair.ground,
+				view_style_paint(VIEW_SERIES_1 + under, VIEW_LIGHT, 256).text);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +211,9 @@ int main(void)
 		cmocka_unit_test(test_shades_move_away_from_the_ground),
 		cmocka_unit_test(test_pairs_are_the_two_shades),
 		cmocka_unit_test(test_few_colours_stay_among_them),
+		cmocka_unit_test(test_the_palette_is_the_one_of_xterm),
+		cmocka_unit_test(test_a_style_has_the_paint_of_its_theme_and_colours),
+		cmocka_unit_test(test_pairs_of_series_are_the_two),
 		cmocka_unit_test(test_series_and_causes_have_their_own_glyphs),
 	};
 
