@@ -33,6 +33,28 @@ static void test_views_are_walked_forward_and_back(void **state)
 	assert_shows(rig, "[Gantt]");
 }
 
+/* From its first ns to its last. */
+static void test_a_span_that_was_jumped_to_is_selected_while_the_cursor_is_in_it(void **state)
+{
+	struct view_rig *rig = *state;
+	struct view_timeline *tl;
+	struct prof_span span;
+
+	view_rig_press(rig, "70g++++++jj]]");
+	tl = timeline_of(rig);
+	span = tl->under.span;
+	assert_int_equal(tl->cursor.pinned, span.span_id);
+	for (int i = 0; i < 4; i++) {
+		const int64_t ns[] = {-1, 0, span.dur_ns - 1, span.dur_ns};
+
+		tl->cursor.pinned = span.span_id;
+		tl->cursor.ns = span.start_ns + ns[i];
+		view__detail_load(tl);
+		assert_int_equal(tl->status, ST_OK);
+		assert_int_equal(tl->cursor.pinned, i == 1 || i == 2 ? span.span_id : IPS_NULL);
+	}
+}
+
 /* "MatMul/Dense_256" is a bar "MatMul" with "Dense_256" under it. */
 static void test_a_flame_splits_names(void **state)
 {
@@ -431,6 +453,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_views_are_walked_forward_and_back,
 						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_span_that_was_jumped_to_is_selected_while_the_cursor_is_in_it,
+			view_rig_setup, view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_the_legend_names_the_colours, view_rig_setup,
 						view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_a_flame_splits_names, view_rig_setup,
