@@ -551,6 +551,10 @@ static void test_screens_are_as_saved(void **state)
 		check_file(state, names[i]);
 }
 
+static const char settings[] =
+	"{\"theme\": \"light\", \"color\": \"never\", \"ascii\": false, \"mouse\": true, "
+	"\"screen\": \"tensors\", \"follow\": true}";
+
 static int setup(void **state)
 {
 	struct walks *walks = calloc(1, sizeof(*walks));
@@ -563,9 +567,11 @@ static int setup(void **state)
 	setenv("TZ", "UTC", 1);
 	setenv("LC_ALL", "C", 1);
 	setenv("XDG_CONFIG_HOME", walks->folder, 1);
+	setenv("TMPDIR", walks->folder, 1); /* runs of this machine are announced there */
 	unsetenv("COLORFGBG");
 	unsetenv("COLUMNS");
 	assert_int_equal(chdir(walks->folder), 0);
+	support_write_file("view.json", settings, sizeof(settings) - 1);
 	*state = walks;
 	return 0;
 }
