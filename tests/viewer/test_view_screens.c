@@ -110,15 +110,6 @@ static bool make_tensors(const char *path, bool other)
 	return view_fixture_tensors_write(path, &params);
 }
 
-/* Values of which two reports together show no more than the beginning. */
-static bool make_wide(const char *path, bool other)
-{
-	const struct view_fixture_tensors params = {
-		.steps = 12, .hits = 3, .scale = 1 + other, .shape = "(1100, 1000)"};
-
-	return view_fixture_tensors_write(path, &params);
-}
-
 static bool make_gpu(const char *path, bool other)
 {
 	return view_fixture_gpu_write(path, &other);
@@ -131,8 +122,11 @@ static bool make_counters(const char *path, bool other)
 
 static bool make_runs(const char *path, bool other)
 {
-	static const struct view_runs_execution plan[] = {
-		{true, true, 3, 6}, {false, true, 1, 6}, {true, false, 3, 6}, {true, true, 2, 9}};
+	static const struct view_runs_execution plan[] = {{true, true, 3, 6},
+							  {false, true, 1, 6},
+							  {true, false, 3, 6},
+							  {true, true, 2, 9},
+							  {false, false, 1, 4}};
 
 	return other ? view_fixture_runs_write(path, plan, 2)
 		     : view_fixture_runs_engine_write(path, plan, ARRAY_LEN(plan));
@@ -149,7 +143,6 @@ static const struct {
 	{"ranks", make_ranks},     {"tensors", make_tensors},
 	{"gpu", make_gpu},         {"counters", make_counters},
 	{"runs", make_runs},       {"sequence", view_fixture_sequence_write},
-	{"wide", make_wide},
 };
 
 /* What no two recordings have in common is the same in these. */
