@@ -174,14 +174,16 @@ static void test_escape_stops_it_and_r_begins_again(void **state)
 
 static void test_another_screen_does_not_wait_for_this_one(void **state)
 {
-	static const char *const keys[] = {"8", "?"};
-	static const char *const shown[] = {"Dense_128/kernel:0_grad", "The screen Timeline"};
+	static const uint32_t keys[] = {'8', '?', VIEW_KEY_TAB, VIEW_KEY_BACK_TAB};
+	static const char *const shown[] = {"Dense_128/kernel:0_grad", "The screen Timeline",
+					    "Dense_128/kernel:0_grad", "No operations"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		struct view_rig *rig = open_slow(FOREVER);
 
-		view_rig_press(rig, keys[i]);
+		view_session_key(&rig->session, keys[i]);
+		assert_true(view_cancelled(&rig->session.context));
 		wait_until_idle(rig);
 		assert_shows(rig, shown[i]);
 		close_slow(rig);
