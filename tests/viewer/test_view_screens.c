@@ -5,9 +5,9 @@
  * below each of their headings.
  *
  * view_commands.txt has lines of commands, each with its exit code, what it says of errors, and a
- * digest of what it prints. Walks have digests, too, which say that a screen has changed and not what in it. With
- * IPUSCOPE_TEST_SCREENS=FILE all screens are written there, so that those of two builds can be
- * compared.
+ * digest of what it prints. Walks have digests, too: they say that a screen has changed, and not
+ * what in it. With IPUSCOPE_TEST_SCREENS=FILE all screens are written there, so that those of two
+ * builds can be compared.
  */
 #include <fcntl.h>
 #include <stdio.h>
