@@ -16,6 +16,7 @@ add_dependencies(tests_model ipu-plan)
 
 add_library(run_sample STATIC support/run_sample.c support/run_set.c)
 target_link_libraries(run_sample PUBLIC model outfeed test_support)
+ipuscope_add_test(NAME test_plan_command SOURCES test_plan_command.c LIBS model_plan outfeed LABELS unit model)
 ipuscope_add_test(NAME test_plan_graphs SOURCES test_plan_graphs.c support/lowered.c LIBS model outfeed LABELS unit model)
 ipuscope_add_test(NAME test_plan_run SOURCES test_plan_run.c support/plan.c LIBS run_sample model_plan PkgConfig::CJSON LABELS unit model)
 foreach(module IN ITEMS run_data run_device run_file run_flags run_ipus run_outputs run_queues run_rules)

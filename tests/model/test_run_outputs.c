@@ -1,6 +1,6 @@
 /*
- * What a run file states for a model's outputs: what is read of it, and what is said against it, are
- * those of before, in tests/golden/run_outputs.txt, which UPDATE_GOLDEN=1 rewrites.
+ * What a run file states for a model's outputs: what is read of it, and what is said against it,
+ * are those of before, in tests/golden/run_outputs.txt, which UPDATE_GOLDEN=1 rewrites.
  */
 #include <stdio.h>
 #include <string.h>
