@@ -1,5 +1,5 @@
 # Tests of what describes a model, of run files and their rules, and of plans.
-foreach(module IN ITEMS application application_model layer_attention_lower layer_conv_lower layers learn model model_graph schedule)
+foreach(module IN ITEMS application application_model layer_attention_lower layer_conv_lower layers learn model model_graph model_texts schedule)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c
 		support/model_texts.c LIBS model LABELS unit model)
 endforeach()

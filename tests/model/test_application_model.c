@@ -246,6 +246,13 @@ static void test_a_frozen_base_under_a_head(void **state)
 	model_free(m);
 }
 
+/* The last test, of all models that the others have read. */
+static void test_nothing_of_these_models_changes_unseen(void **state)
+{
+	(void)state;
+	support_assert_models(UINT64_C(0x5facbc4499e7652c));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_connected_layers_of_a_residual_network),
 		cmocka_unit_test(test_resnet50_splits_at_conv4_block2_add),
 		cmocka_unit_test(test_a_frozen_base_under_a_head),
+		cmocka_unit_test(test_nothing_of_these_models_changes_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

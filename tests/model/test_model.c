@@ -543,6 +543,13 @@ static void test_clipping_a_norm_costs_two_functions_of_each_gradient(void **sta
 	assert_int_equal(optimizer_elements(&optimizer, 10).times[IPU_FN_ADD], adds + 2);
 }
 
+/* The last test, of all models that the others have read. */
+static void test_nothing_of_these_models_changes_unseen(void **state)
+{
+	(void)state;
+	support_assert_models(UINT64_C(0xea690bdfa0850229));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -569,6 +576,7 @@ int main(void)
 		cmocka_unit_test(test_metrics_but_the_f1score_have_a_threshold),
 		cmocka_unit_test(test_a_momentum_costs_two_functions_more),
 		cmocka_unit_test(test_clipping_a_norm_costs_two_functions_of_each_gradient),
+		cmocka_unit_test(test_nothing_of_these_models_changes_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

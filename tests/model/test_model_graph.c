@@ -1269,6 +1269,13 @@ static void test_no_memory_leaves_nothing(void **state)
 	free(text);
 }
 
+/* The last test, of all models that the others have read. */
+static void test_nothing_of_these_models_changes_unseen(void **state)
+{
+	(void)state;
+	support_assert_models(UINT64_C(0x12b3e3bd6daf061f));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1304,6 +1311,7 @@ int main(void)
 		cmocka_unit_test(test_models_may_be_nested_but_not_for_ever),
 		cmocka_unit_test(test_thousands_of_layers_in_any_order),
 		cmocka_unit_test(test_no_memory_leaves_nothing),
+		cmocka_unit_test(test_nothing_of_these_models_changes_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

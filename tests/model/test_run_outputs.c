@@ -180,7 +180,7 @@ static void print_measure(const struct run_file *run, const struct model *model,
 	}
 	fprintf(out, "\n");
 	for (int i = 0; i < metrics.count; i++)
-		fprintf(out, "%s%s of %d%s", i ? ", " : "    ", metrics.items[i].name,
+		fprintf(out, "%s%s of %d%s", i ? ", " : "  ", metrics.items[i].name,
 			metrics.items[i].output, metrics.items[i].weighted ? " weighted" : "");
 	if (metrics.count)
 		fprintf(out, "\n");
@@ -193,11 +193,10 @@ static void print_weights(const struct run_file *run, const struct model *model,
 	struct class_weights weights;
 	struct err err = {0};
 
-	for (int training = 0; training < 2; training++)
-		if (run_row_weights(run, kind, model, training))
-			fprintf(out, "  rows have %lld weights in %s\n",
-				(long long)run_row_weights(run, kind, model, training),
-				training ? "training" : "evaluation");
+	if (run_row_weights(run, kind, model, true))
+		fprintf(out, "  rows have %lld weights in training, %lld in evaluation\n",
+			(long long)run_row_weights(run, kind, model, true),
+			(long long)run_row_weights(run, kind, model, false));
 	for (int i = 0; i < 3; i++) {
 		int64_t class;
 
@@ -227,20 +226,20 @@ static void print_sample(size_t i)
 	for (char *c = text; *c; c++)
 		if (*c == '\'')
 			*c = '"';
-	fprintf(out, "%s: %s\n", models[samples[i].model][0], samples[i].text);
+	fprintf(out, "%s: %s =>", models[samples[i].model][0], samples[i].text);
 	if (run_file_parse(&run, "run.json", text, strlen(text), 0, NULL, &support_run_checks,
 			   &err) != ST_OK) {
-		fprintf(out, "  %s\n", err.text);
+		fprintf(out, " %s\n", err.text);
 		mem_free(text);
 		return;
 	}
 	model = run_sample_model_of(run, NULL);
 	if (run_check_compile(run, &err) != ST_OK)
-		fprintf(out, "  check: %s\n", err.text);
+		fprintf(out, " check: %s;", err.text);
 	if (run_targets(&kind, run, "compile", model, &err) != ST_OK) {
-		fprintf(out, "  targets: %s\n", err.text);
+		fprintf(out, " targets: %s\n", err.text);
 	} else {
-		fprintf(out, "  ");
+		fprintf(out, " ");
 		print_kind(&kind);
 	}
 	if (samples[i].classes)

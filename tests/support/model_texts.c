@@ -3,7 +3,154 @@
  */
 #include "support/model_texts.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "common/mem.h"
+#include "model/layers/layer.h"
+
+/* ---- what was read --------------------------------------------------------------------------- */
+
+#define START UINT64_C(14695981039346656037)
+
+static uint64_t digest = START;
+
+static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void note(const char *format, ...)
+{
+	char text[2048];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (getenv("IPUSCOPE_TEST_MODELS"))
+		fputs(text, stderr);
+	for (const char *c = text; *c; c++)
+		digest = (digest ^ (unsigned char)*c) * UINT64_C(1099511628211);
+}
+
+static void note_shape(const char *what, const struct model_shape *shape)
+{
+	note(" %s", what);
+	for (int i = 0; i < shape->ndim; i++)
+		note(",%" PRId64, shape->dim[i]);
+}
+
+static void note_layer(const struct model *model, int i)
+{
+	const struct model_layer *l = &model->layers[i];
+
+	note("%s %s at %d of row %d, home %s:", l->name, model_layer_class(l), l->position, l->row,
+	     l->home ? l->home : "-");
+	for (int input = 0; input < l->input_count; input++)
+		note(" %d", l->inputs[input]);
+	note(", masks %d %d,", l->mask, l->key_mask);
+	note_shape("input", &l->input);
+	note_shape("output", &l->output);
+	note(", parameters %d+%d, policy %d, activation %d, units %" PRId64 ", state %" PRId64,
+	     l->first_param, l->param_count, (int)l->policy, (int)l->activation, l->units,
+	     l->state);
+	note(", queue %s, %" PRId64 " flops, %" PRId64 " values%s%s%s%s%s%s%s%s%s%s%s%s\n",
+	     l->outfeed_queue ? l->outfeed_queue : "-", model_layer_flops(model, i, 2),
+	     model_layer_params(model, i), l->trainable ? ", trainable" : "",
+	     l->reads_inputs ? ", reads inputs" : "", l->reads_output ? ", reads output" : "",
+	     l->use_bias ? ", bias" : "", l->causal_mask ? ", causal" : "",
+	     l->returns_state ? ", returns state" : "", l->makes_mask ? ", makes a mask" : "",
+	     l->inference ? ", inference" : "", l->final_outfeed ? ", final" : "",
+	     l->half ? ", half" : "", model_layer_again(model, l) ? ", again" : "",
+	     model_layer_again_in_row(model, l) ? ", again in its row" : "");
+}
+
+static void note_row(const struct model_row *row)
+{
+	note("row %s %s%s", row->name, row->class_name, row->any_batch ? ", any batch" : "");
+	note_shape("output", &row->output);
+	for (int i = 0; i < row->input_count; i++)
+		note(" %d:%d", row->inputs[i], row->calls[i]);
+	note("\n");
+}
+
+static void note_param(const struct model_param *p)
+{
+	note("%s %s of %d at %zu+%zu,", p->name, p->short_name, p->layer, p->offset, p->count);
+	note_shape("shape", &p->shape);
+	note(", init %d %.9g %.9g %" PRId64 ", %g %g%s%s%s%s\n", (int)p->init.kind, p->init.low,
+	     p->init.high, p->init.columns, (double)p->l1, (double)p->l2,
+	     p->trainable ? ", trainable" : "", p->autocast ? ", cast" : "",
+	     p->half ? ", half" : "", p->bfloat16 ? ", bfloat16" : "");
+}
+
+static void note_model(const struct model *model)
+{
+	const struct model_part *part;
+
+	note("%s%s, %zu weights, batch %" PRId64 ", final %d, policy %s%s", model->name,
+	     model->functional ? ", functional" : "", model->weights, model->batch,
+	     model_final_activation(model), model_policy_name(model_policy(model)),
+	     model_input_is_rows(model) ? ", of rows" : "");
+	note_shape("input", &model->input);
+	note("\n");
+	for (int i = 0; i < model->layer_count; i++) {
+		note_layer(model, i);
+		if (model_layer_looks_up(model, i, &part))
+			note("looks up in %s\n", part ? part->name : "the input");
+	}
+	for (int i = 0; i < model->row_count; i++)
+		note_row(&model->rows[i]);
+	for (int i = 0; i < model->param_count; i++)
+		note_param(&model->params[i]);
+	for (int i = 0; i < model->part_count; i++) {
+		note("%s at %" PRId64, model->parts[i].name, model->parts[i].first);
+		note_shape("part", &model->parts[i].shape);
+	}
+	for (int i = 0; i < model->output_count; i++) {
+		note("%s at %" PRId64 " under %d", model->outputs[i].name, model->outputs[i].first,
+		     model->outputs[i].mask);
+		note_shape("of", &model->outputs[i].shape);
+	}
+	note("\n");
+}
+
+uint64_t support_models_digest(void)
+{
+	const uint64_t now = digest;
+
+	digest = START;
+	return now;
+}
+
+void support_assert_models(uint64_t wanted)
+{
+	const uint64_t now = support_models_digest();
+
+	if (now != wanted)
+		fail_msg("what was read of the models is now %#018" PRIx64
+			 " (IPUSCOPE_TEST_MODELS=1 prints it)",
+			 now);
+}
+
+/* ---- models from texts ----------------------------------------------------------------------- */
+
+enum status support_model_read_at(struct model **out, const struct json_at *at,
+				  const struct model_shape *input, struct err *err)
+{
+	const enum status status = model_new(out, at, input, err);
+
+	if (status == ST_OK) {
+		note_model(*out);
+		model_set_policy(*out, MODEL_POLICY_MIXED);
+		note_model(*out);
+		model_set_policy(*out, MODEL_POLICY_MIXED_BFLOAT16);
+		note_model(*out);
+		model_set_policy(*out, MODEL_POLICY_TEXT);
+	} else {
+		note("%s\n", err->text);
+	}
+	return status;
+}
 
 enum status support_model_read(struct model **out, const char *text,
 			       const struct model_shape *input, struct err *err)
@@ -17,7 +164,7 @@ enum status support_model_read(struct model **out, const char *text,
 	if (status != ST_OK)
 		return status;
 	root = json_root("m.json", json);
-	status = model_new(out, &root, input, err);
+	status = support_model_read_at(out, &root, input, err);
 	cJSON_Delete(json);
 	return status;
 }
