@@ -17,7 +17,7 @@
 #define WORDS_MOST 24
 
 /* clang-format off */
-#define RUN "plan_command.json"
+#define RUN "run.json"
 static const char run[] =
 	"{\"model\": {\"class_name\": \"Sequential\", \"config\": {\"name\": \"s\", \"layers\": ["
 	"{\"class_name\": \"Dense\", \"config\": {\"units\": 8, \"batch_input_shape\": [null, 6]}}, "
@@ -209,10 +209,16 @@ static void print_line(const char *line, FILE *out)
 
 static void print_all(FILE *out)
 {
+	char before[SUPPORT_PATH_SIZE], own[SUPPORT_PATH_SIZE];
+
+	assert_non_null(getcwd(before, sizeof(before)));
+	support_tempdir(own);
+	assert_int_equal(chdir(own), 0);
 	support_write_file(RUN, run, strlen(run));
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		print_line(lines[i], out);
-	assert_int_equal(unlink(RUN), 0);
+	assert_int_equal(chdir(before), 0);
+	support_tempdir_remove(own);
 }
 
 static void test_nothing_that_is_answered_changes_unseen(void **state)

@@ -275,6 +275,21 @@ static void print_figures(const struct plan_run *plan)
 		f.update_us, f.idle_fraction, plan_forecast_report(plan, 0));
 }
 
+static void print_bubbles(const struct plan_run *plan)
+{
+	for (int mode = 0; mode < RUN_MODES; mode++) {
+		const struct plan_bubble *bubble = &plan->program[mode].bubble;
+
+		if (plan->program[mode].schedule && plan->layout->stages > 1)
+			fprintf(out,
+				"  mode %d: %.6g of %" PRId64 " ns are idle, in theory %.6g of "
+				"%" PRId64 "\n",
+				mode, bubble->measured.idle_fraction,
+				(int64_t)bubble->measured.makespan_ns, bubble->theory.idle_fraction,
+				(int64_t)bubble->theory.makespan_ns);
+	}
+}
+
 /* Plan sample @i; @plan is the caller's (plan_run_fini()). */
 static enum status plan_sample(struct plan_run *plan, size_t i, struct err *err)
 {
@@ -308,6 +323,7 @@ static void print_sample(FILE *to, size_t i)
 	if (plan_sample(&plan, i, &err) == ST_OK) {
 		print_graph(&plan.device->graph);
 		print_figures(&plan);
+		print_bubbles(&plan);
 	} else {
 		fprintf(out, "  %s\n", err.text);
 	}

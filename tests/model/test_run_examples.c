@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -269,6 +271,114 @@ static void test_form_of_tensorflow_2_1_names_its_replacement(void **state)
 	run_file_free(run);
 }
 
+/* ---- by name --------------------------------------------------------------------------------- */
+
+static void print_list(FILE *out)
+{
+	assert_int_equal(run_example_list(out, NULL), ST_OK);
+}
+
+static void test_the_list_has_all_examples_in_their_order(void **state)
+{
+	(void)state;
+	support_check_golden("examples.txt", print_list);
+}
+
+static void check_found(const char *word, const char *path)
+{
+	char found[FS_PATH_SIZE];
+	struct err err = {0};
+
+	if (run_example_find(found, word, &err) != ST_OK)
+		fail_msg("%s: %s", word, err.text);
+	assert_string_equal(found, path);
+}
+
+/* A path or a file is itself, with or without its suffix; another word is an example's name. */
+static void test_a_word_is_a_file_or_an_example(void **state)
+{
+	static const char text[] = "{}";
+	char folder[FS_PATH_SIZE], path[FS_PATH_SIZE], before[FS_PATH_SIZE], own[FS_PATH_SIZE];
+
+	(void)state;
+	assert_non_null(getcwd(before, sizeof(before)));
+	support_tempdir(own);
+	assert_int_equal(chdir(own), 0);
+	assert_true(fs_shared(folder, "examples"));
+	assert_true(fs_path(path, "%s/keras-mnist.json", folder));
+	check_found("keras-mnist", path);
+	check_found("keras-mnist.json", path);
+	check_found("./keras-mnist", "./keras-mnist");
+	check_found("no/such.json", "no/such.json");
+	support_write_file("test_run_examples.json", text, strlen(text));
+	check_found("test_run_examples.json", "test_run_examples.json");
+	check_found("test_run_examples", "test_run_examples.json");
+	/* What is called as an example is a file, too, comes first. */
+	support_write_file("keras-mnist", text, strlen(text));
+	check_found("keras-mnist", "keras-mnist");
+	assert_int_equal(unlink("keras-mnist"), 0);
+	/* A folder is no run file. */
+	assert_int_equal(mkdir("keras-mnist.json", 0777), 0);
+	check_found("keras-mnist", path);
+	check_found("keras-mnist.json", path);
+	assert_int_equal(chdir(before), 0);
+	support_tempdir_remove(own);
+}
+
+static void test_a_word_that_is_neither_names_the_nearest_example(void **state)
+{
+	static const struct {
+		const char *word, *says;
+	} rows[] = {
+		{"keras-mnis", "keras-mnis: there is no such file, and no example of that name; "
+			       "did you mean \"keras-mnist\"? (`ipu-train --list` lists them)"},
+		{"mnist-starterr.json",
+		 "mnist-starterr.json: there is no such file, and no example of that name; did "
+		 "you mean \"mnist-starter\"? (`ipu-train --list` lists them)"},
+		{"xyzzy", "xyzzy: there is no such file, and no example of that name "
+			  "(`ipu-train --list` lists them)"},
+		{".json", ".json: there is no such file, and no example of that name "
+			  "(`ipu-train --list` lists them)"},
+		{"keras", "keras: there is no such file, and no example of that name "
+			  "(`ipu-train --list` lists them)"},
+	};
+	char found[FS_PATH_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct err err = {0};
+
+		assert_int_equal(run_example_find(found, rows[i].word, &err), ST_NOTFOUND);
+		assert_string_equal(err.text, rows[i].says);
+	}
+}
+
+static void test_a_path_has_a_greatest_length(void **state)
+{
+	char word[FS_PATH_SIZE + 1], found[FS_PATH_SIZE];
+	struct err err = {0};
+
+	(void)state;
+	memset(word, '/', sizeof(word) - 1);
+	word[FS_PATH_SIZE] = '\0';
+	assert_int_equal(run_example_find(found, word, &err), ST_INVALID);
+	assert_contains(err.text, "////...: the path is too long");
+	word[FS_PATH_SIZE - 1] = '\0';
+	check_found(word, word);
+}
+
+static void test_lacking_memory_is_said_of_a_name(void **state)
+{
+	char found[FS_PATH_SIZE];
+	struct err err = {0};
+
+	(void)state;
+	support_fail_alloc(0);
+	assert_int_equal(run_example_find(found, "xyzzy", &err), ST_NOMEM);
+	support_fail_alloc(-1);
+	assert_int_equal(err.status, ST_NOMEM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +387,11 @@ int main(void)
 		cmocka_unit_test(test_document_names_the_commands),
 		cmocka_unit_test(test_stages_of_resnet50_split_after_conv4_block2_add),
 		cmocka_unit_test(test_form_of_tensorflow_2_1_names_its_replacement),
+		cmocka_unit_test(test_the_list_has_all_examples_in_their_order),
+		cmocka_unit_test(test_a_word_is_a_file_or_an_example),
+		cmocka_unit_test(test_a_word_that_is_neither_names_the_nearest_example),
+		cmocka_unit_test(test_a_path_has_a_greatest_length),
+		cmocka_unit_test(test_lacking_memory_is_said_of_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,13 @@
 /*
  * The command line's part: flags as merge patches, overrides, and what is refused.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "model/run/run_words.h"
 #include "support/run_sample.h"
 #include "support/run_checks.h"
 #include "support/support.h"
@@ -438,6 +440,144 @@ static void test_no_memory_is_undone_everywhere(void **state)
 	}
 }
 
+/* ---- whole runs ------------------------------------------------------------------------------ */
+
+/* Words of a command line over the sample, and what becomes of it. */
+static const char *const lines[] = {
+	"",
+	"--first",
+	"--second",
+	"--first --second",
+	"--second --second",
+	"--steps 80",
+	"--steps=80",
+	"--steps=",
+	"--steps",
+	"--steps 80 --steps 90",
+	"--steps 80 81",
+	"--steps x",
+	"--steps {\"a\":",
+	"--filters a",
+	"--filters",
+	"--filters a b",
+	"--filters=a",
+	"--filters= x",
+	"--filters null",
+	"--filters [\"a\"]",
+	"--filters 1 2",
+	"--named",
+	"--named --rate 0.5",
+	"--rate 0.5",
+	"--rate \"x\"",
+	"--rate null",
+	"--base",
+	"--more",
+	"--base --more",
+	"--base --more --most",
+	"--most --more --base",
+	"--base=1",
+	"--single",
+	"--cpu",
+	"--cpu --single",
+	"--fit.epochs 9",
+	"--fit.epochs=9",
+	"--fit.epochs",
+	"--fit.epochs 9 10",
+	"--fit.epochs null",
+	"--fit null",
+	"--fit {}",
+	"--fit.epochs {}",
+	"--fit.epochz 9",
+	"--fit 3",
+	"--fit.epochs.x 3",
+	"--data.name fashion_mnist",
+	"--data.name \"mnist\"",
+	"--data.name null",
+	"--data.name mnisst",
+	"--data.path 3",
+	"--data.path null",
+	"--data.batch_size 16",
+	"--data {\"batch_size\":16}",
+	"--pipeline.stages [0,1,1]",
+	"--pipeline.stages.2 0",
+	"--pipeline.stages.3 0",
+	"--pipeline.stages.x 0",
+	"--pipeline.stages.-1 0",
+	"--pipeline.stages auto",
+	"--pipeline.stages \"auto\"",
+	"--outfeed.gradients a",
+	"--outfeed.gradients [\"a\",\"b\"]",
+	"--outfeed.gradients null",
+	"--outfeed.gradients a b",
+	"--outfeed.capture off",
+	"--compile.optimizer adam",
+	"--compile.optimizer.config.learning_rate 0.5",
+	"--compile.optimizer.class_name adam",
+	"--compile.loss.config.from_logits true",
+	"--compile.metrics accuracy",
+	"--compile.metrics [\"mae\"]",
+	"--compile.metrics.0 mae",
+	"--compile.metrics.1 mae",
+	"--compile.metrics.0.config.name x",
+	"--evaluate.metrics [[],[]]",
+	"--model.config.name n",
+	"--model.config.layers.1.config.units 8",
+	"--model.config.layers.9.config.units 8",
+	"--model.config.layers.1.x.units 8",
+	"word",
+	"-x",
+	"--",
+	"--=3",
+	"--nosuch",
+	"--frist",
+	"--fit.seed=1=2",
+	"--ipu.matmuls.partialsType half",
+};
+
+static void print_lines(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		uint64_t digest = UINT64_C(14695981039346656037);
+		struct run_file *run;
+		struct err err = {0};
+		char *text = NULL;
+
+		if (run_sample_load(&run, lines[i], &err) != ST_OK) {
+			fprintf(out, "%s => %s\n", lines[i], err.text);
+			continue;
+		}
+		assert_int_equal(run_file_text(&text, run, &err), ST_OK);
+		for (const char *c = text; *c; c++)
+			digest = (digest ^ (unsigned char)*c) * UINT64_C(1099511628211);
+		fprintf(out, "%s => %016" PRIx64 ", %lld epochs, batch %lld, %d gradients\n",
+			lines[i], digest, (long long)run->fit.epochs,
+			(long long)run->data.batch_size, run->outfeed.gradients.count);
+		cJSON_free(text);
+		run_file_free(run);
+	}
+}
+
+static void test_no_line_means_something_else_unseen(void **state)
+{
+	(void)state;
+	support_check_golden("run_lines.txt", print_lines);
+}
+
+static void test_a_word_may_have_as_many_bytes_as_a_name(void **state)
+{
+	char line[600];
+
+	(void)state;
+	memset(line, '-', sizeof(line));
+	memset(line + 2, 'a', sizeof(line) - 2);
+	line[RUN_WORD_SIZE] = '\0';
+	run_sample_refuses(line, "... is too long");
+	line[RUN_WORD_SIZE - 1] = '\0';
+	run_sample_refuses(line, "unknown option --aaaa");
+	line[40] = '=';
+	run_sample_refuses(line, "unknown option --aaaa");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,6 +604,8 @@ int main(void)
 		cmocka_unit_test(test_help_shows_combinations_and_choices),
 		cmocka_unit_test(test_no_memory_leaves_choices_undone),
 		cmocka_unit_test(test_no_memory_is_undone_everywhere),
+		cmocka_unit_test(test_no_line_means_something_else_unseen),
+		cmocka_unit_test(test_a_word_may_have_as_many_bytes_as_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

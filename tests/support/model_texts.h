@@ -19,8 +19,8 @@ struct model *support_model(const char *text, const struct model_shape *input);
 /* The digest of all that was read of models since it was last asked for, and of what was said
  * against the others. */
 uint64_t support_models_digest(void);
-/* That it is @wanted. The last test of a module: whatever its other tests look at, the rest of their
- * models does not change unseen. */
+/* That it is @wanted. The last test of a module: whatever its other tests look at, the rest of
+ * their models does not change unseen. */
 void support_assert_models(uint64_t wanted);
 
 /* However many allocations it is left, reading @text gives a model, or ST_NOMEM and nothing. */
