@@ -3,6 +3,7 @@
  */
 #include "common/cli.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "support/support.h"
 
 static const struct cli_option options[] = {
@@ -922,6 +924,188 @@ static void test_values_reach_the_fields_that_options_name(void **state)
 	}
 }
 
+/* ---- parsing all of a line ------------------------------------------------------------------- */
+
+static int acted;
+
+static void act(void)
+{
+	acted++;
+}
+
+struct parsed {
+	bool json;
+	const char *output;
+};
+
+static const struct cli_option parsed_options[] = {
+	{.name = "--json", .help = "JSON.", .field = CLI_FIELD(SWITCH, struct parsed, json)},
+	{.name = "--act", .letter = 'a', .action = act, .help = "Act."},
+	{.name = "--output",
+	 .letter = 'o',
+	 .argument = "FILE",
+	 .help = "To FILE.",
+	 .field = CLI_FIELD(TEXT, struct parsed, output)},
+};
+
+static enum status refuse_output(void *line, const struct cli_argument *argument, struct err *err)
+{
+	if (argument->option->letter == 'o')
+		return err_set(err, ST_LIMIT, "--output is refused");
+	return cli_set(argument, line, err);
+}
+
+static void test_a_line_has_as_many_words_as_are_enough(void **state)
+{
+	static const struct cli_command parsing = {
+		.name = "p", .options = parsed_options, .option_count = ARRAY_LEN(parsed_options)};
+	static const struct {
+		const char *line;
+		int most, words, acts;
+		enum status status;
+		bool refuses;
+	} rows[] = {
+		{"", 2, 0, 0, ST_OK, false},
+		{"one", 2, 1, 0, ST_OK, false},
+		{"one two", 2, 2, 0, ST_OK, false},
+		{"one two three", 2, 2, 0, ST_INVALID, false},
+		{"one", 0, 0, 0, ST_INVALID, false},
+		{"--json --output f", 0, 0, 0, ST_OK, false},
+		{"--act one -a --json -a", 2, 1, 3, ST_OK, false},
+		{"-a", 0, 0, 1, ST_OK, false},
+		{"--jsn one", 2, 0, 0, ST_INVALID, false},
+		{"--act --jsn", 2, 0, 1, ST_INVALID, false},
+		{"one --output f two", 2, 1, 0, ST_LIMIT, true},
+		{"one --json two", 2, 2, 0, ST_OK, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[64], *argv[MOST_WORDS] = {text}, *rest = NULL;
+		const char *list[2] = {"", ""};
+		int argc = 1, count = 0;
+		const struct cli_words words = {list, rows[i].most, &count, "that is enough"};
+		struct parsed parsed = {false, NULL};
+		struct err err = {ST_OK, ""};
+
+		acted = 0;
+		str_copy(text, sizeof(text), rows[i].line);
+		for (char *word = strtok_r(text, " ", &rest); word;
+		     word = strtok_r(NULL, " ", &rest))
+			argv[argc++] = word;
+		assert_int_equal(cli_parse(&parsing, argc, argv,
+					   rows[i].refuses ? refuse_output : NULL, &parsed, &words,
+					   &err),
+				 rows[i].status);
+		assert_int_equal(err.status, rows[i].status);
+		assert_int_equal(count, rows[i].words);
+		assert_int_equal(acted, rows[i].acts);
+		assert_string_equal(list[0], rows[i].words > 0 ? "one" : "");
+		assert_string_equal(list[1], rows[i].words > 1 ? "two" : "");
+		if (rows[i].status == ST_OK)
+			assert_int_equal(parsed.json, !!strstr(rows[i].line, "--json"));
+		if (strstr(rows[i].line, "three"))
+			assert_string_equal(err.text,
+					    "one word too many: \"three\" (that is enough)");
+	}
+}
+
+static void test_a_file_is_as_wide_as_a_terminal_is(void **state)
+{
+	FILE *file = tmpfile();
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(cli_width(file), 80);
+	fclose(file);
+}
+
+/* ---- all that a command says of itself ------------------------------------------------------- */
+
+static const struct cli_command plain_verb = {
+	.name = "ipu-test plain", .synopsis = "", .summary = "do it", .about = "Does it."};
+static const struct cli_command other_verb = {.name = "ipu-test other",
+					      .synopsis = "FILE",
+					      .summary = "do another",
+					      .about = "TITLE\nBelow it.\n\nAND\nmore.\n\n",
+					      .options = options,
+					      .option_count = ARRAY_LEN(options),
+					      .words = "PATH"};
+
+static const struct cli_command *two_verbs(size_t at)
+{
+	static const struct cli_command *const verbs[] = {&plain_verb, &other_verb};
+
+	return at < ARRAY_LEN(verbs) ? verbs[at] : NULL;
+}
+
+static const char *two_words(size_t at)
+{
+	static const char *const words[] = {"first", "second"};
+
+	return at < ARRAY_LEN(words) ? words[at] : NULL;
+}
+
+#define SAID(more)                                                                                 \
+	{                                                                                          \
+		.name = "ipu-test", .synopsis = "WORD", .summary = "say", .about = "Says.",        \
+		.options = options, .option_count = ARRAY_LEN(options), more                       \
+	}
+#define AND ,
+
+static const struct cli_command said[] = {
+	SAID(.words = NULL),
+	SAID(.words = "RUN" AND.names = "ipu-test --list"),
+	SAID(.names = "ipu-test --list"),
+	SAID(.words = "one two" AND.second = two_words),
+	SAID(.second = two_words AND.verb = two_verbs),
+	SAID(.words = "FILE" AND.names = "ipu-test --list" AND.verb = two_verbs),
+	SAID(.words = "REPORT" AND.verb = two_verbs AND.examples =
+		     "ipu-test x\tWhy.\n\nipu-test y\n"
+		     "ipu-test z\t"),
+	SAID(.details = "No title here.\n\nA B\nis one, C\nis none." AND.examples = "x\ty\n"),
+	SAID(.details = "FILES\na: b.\n\nENV 2\nno title."),
+	{.name = "ipu-test bare", .synopsis = "", .summary = "-", .about = "\\ . -\n.x\n'y"},
+};
+
+static void print_said(FILE *out)
+{
+	static const char *const requests[] = {"--help", "--man", "--completion=bash",
+					       "--completion=zsh"};
+
+	for (size_t c = 0; c < ARRAY_LEN(said); c++) {
+		for (size_t r = 0; r < ARRAY_LEN(requests); r++) {
+			char *argv[] = {"ipu-test", (char *)(uintptr_t)requests[r], NULL};
+			uint64_t digest = UINT64_C(14695981039346656037);
+			char *text = NULL, *version;
+			size_t length = 0;
+			FILE *memory = open_memstream(&text, &length);
+
+			assert_non_null(memory);
+			assert_true(cli_standard(&said[c], 2, argv, memory));
+			fclose(memory);
+			version = strstr(text, IPUSCOPE_VERSION);
+			for (const char *at = text; *at; at++)
+				if (!version || at < version ||
+				    at >= version + strlen(IPUSCOPE_VERSION))
+					digest = (digest ^ (unsigned char)*at) *
+						 UINT64_C(1099511628211);
+			fprintf(out, "%s%016" PRIx64 "%s", r ? " " : "", digest,
+				r + 1 < ARRAY_LEN(requests) ? "" : "\n");
+			if (getenv("IPUSCOPE_TEST_TEXTS"))
+				fputs(text, stderr);
+			free(text);
+		}
+	}
+}
+
+/* Of each a digest, but for the version; IPUSCOPE_TEST_TEXTS=1 prints the texts. */
+static void test_nothing_that_commands_say_of_themselves_changes_unseen(void **state)
+{
+	(void)state;
+	support_check_golden("cli_texts.txt", print_said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -950,6 +1134,9 @@ int main(void)
 		cmocka_unit_test(test_colour_follows_the_conventions),
 		cmocka_unit_test(test_numbers_keep_to_the_range_of_their_option),
 		cmocka_unit_test(test_values_reach_the_fields_that_options_name),
+		cmocka_unit_test(test_a_line_has_as_many_words_as_are_enough),
+		cmocka_unit_test(test_a_file_is_as_wide_as_a_terminal_is),
+		cmocka_unit_test(test_nothing_that_commands_say_of_themselves_changes_unseen),
 	};
 
 	if (getenv("IPUSCOPE_TEST_FAIL"))

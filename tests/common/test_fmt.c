@@ -151,6 +151,22 @@ static void test_real_has_six_digits(void **state)
 		assert_string_equal(fmt_real(out, rows[i].value), rows[i].text);
 }
 
+static void test_a_share_is_whole_percent(void **state)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} rows[] = {
+		{0, "0 %"},     {1, "100 %"}, {0.494, "49 %"}, {0.496, "50 %"},  {-0.25, "-25 %"},
+		{12, "1200 %"}, {NAN, "-"},   {INFINITY, "-"}, {-INFINITY, "-"},
+	};
+	char out[FMT_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_string_equal(fmt_share(out, rows[i].value), rows[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +176,7 @@ int main(void)
 		cmocka_unit_test(test_percent_has_two_decimals),
 		cmocka_unit_test(test_flops_have_three_digits),
 		cmocka_unit_test(test_real_has_six_digits),
+		cmocka_unit_test(test_a_share_is_whole_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,6 +291,30 @@ static void test_nesting_reaches_the_bound(void **state)
 	str_free(&str);
 }
 
+static void test_a_key_and_its_value_may_be_written_at_once(void **state)
+{
+	struct str str = {0};
+	struct jsonw w;
+
+	(void)state;
+	jsonw_init_str(&w, &str, 0);
+	jsonw_begin_object(&w);
+	jsonw_key_object(&w, "o");
+	jsonw_key_bool(&w, "yes", true);
+	jsonw_key_bool(&w, "no", false);
+	jsonw_end_object(&w);
+	jsonw_key_array(&w, "a");
+	jsonw_int(&w, 1);
+	jsonw_end_array(&w);
+	jsonw_key_object(&w, "none");
+	jsonw_end_object(&w);
+	jsonw_end_object(&w);
+	assert_int_equal(jsonw_end(&w, NULL), ST_OK);
+	assert_string_equal(str_peek(&str),
+			    "{\"o\":{\"yes\":true,\"no\":false},\"a\":[1],\"none\":{}}\n");
+	str_free(&str);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_files_get_the_same_bytes),
 		cmocka_unit_test(test_failed_writes_are_reported_at_the_end),
 		cmocka_unit_test(test_nesting_reaches_the_bound),
+		cmocka_unit_test(test_a_key_and_its_value_may_be_written_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -322,6 +322,121 @@ static void test_no_memory_leaves_no_file(void **state)
 	support_tempdir_remove(folder);
 }
 
+/* What stands at the end of an archive of so many members, whose directory, of @size bytes, begins at
+ * @begin: APPNOTE 4.3.14 to 4.3.16. The zip64 records are there where 16 or 32 bits hold a number
+ * no more. */
+static size_t expect_end(char *out, uint64_t members, uint64_t size, uint64_t begin)
+{
+	const bool many = members >= 0xffff, great = size >= 0xffffffff, far = begin >= 0xffffffff;
+	const struct {
+		uint64_t value;
+		int bytes;
+	} fields[] = {
+		{0x06064b50, 4},
+		{44, 8},
+		{45, 2},
+		{45, 2},
+		{0, 4},
+		{0, 4},
+		{members, 8},
+		{members, 8},
+		{size, 8},
+		{begin, 8},
+		{0x07064b50, 4},
+		{0, 4},
+		{begin + size, 8},
+		{1, 4},
+		{0x06054b50, 4},
+		{0, 2},
+		{0, 2},
+		{many ? 0xffff : members, 2},
+		{many ? 0xffff : members, 2},
+		{great ? 0xffffffff : size, 4},
+		{far ? 0xffffffff : begin, 4},
+		{0, 2},
+	};
+	size_t length = 0;
+
+	for (size_t f = many || great || far ? 0 : 14; f < sizeof(fields) / sizeof(*fields); f++)
+		for (int b = 0; b < fields[f].bytes; b++)
+			out[length++] = (char)(fields[f].value >> 8 * b & 255);
+	return length;
+}
+
+static void test_the_end_tells_of_any_number_of_members(void **state)
+{
+	static const uint64_t members[] = {0, 1, 0xfffd, 0xfffe, 0xffff, 0x10000};
+	static const uint64_t begins[] = {0, 0xfffffffe, 0xffffffff, 0x100000000, 1ll << 40};
+	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 16], expected[128];
+
+	(void)state;
+	support_tempdir(folder);
+	snprintf(path, sizeof(path), "%s/a.npz", folder);
+	for (size_t m = 0; m < sizeof(members) / sizeof(*members); m++)
+		for (size_t b = 0; b < sizeof(begins) / sizeof(*begins); b++) {
+			const size_t wanted = expect_end(expected, members[m], 0, begins[b]);
+			struct npz_writer writer;
+			size_t length;
+			char *file;
+
+			assert_int_equal(npz_writer_open(&writer, path, NULL), ST_OK);
+			writer.members = members[m];
+			writer.at = begins[b];
+			assert_int_equal(npz_writer_close(&writer, ST_OK), ST_OK);
+			file = support_read_file(path, &length);
+			assert_int_equal(length, wanted);
+			assert_memory_equal(file, expected, wanted);
+			free(file);
+		}
+	support_tempdir_remove(folder);
+}
+
+/* In pieces of any size; members before and after it are as they were. */
+static void test_pieces_give_the_bytes_of_the_whole(void **state)
+{
+	static const float values[] = {1, -2.5f, 3e30f, 0, 5, 6, 7};
+	const struct npz_member member = {
+		.name = "x", .type = DTYPE_FLOAT32, .ndim = 1, .dim = {7}};
+	char folder[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 16], *whole = NULL;
+	size_t whole_length = 0;
+
+	(void)state;
+	support_tempdir(folder);
+	snprintf(path, sizeof(path), "%s/a.npz", folder);
+	for (size_t piece = 0; piece < 4; piece++) {
+		const char *at = (const char *)values;
+		size_t left = sizeof(values), length;
+		struct npz_writer writer;
+		char *file;
+
+		assert_int_equal(npz_writer_open(&writer, path, NULL), ST_OK);
+		assert_int_equal(npz_writer_file(&writer, "before", "text", 4), ST_OK);
+		if (piece == 0)
+			assert_int_equal(npz_writer_put(&writer, &member, values, 7), ST_OK);
+		else
+			assert_int_equal(npz_writer_begin(&writer, &member, left), ST_OK);
+		for (; piece > 0 && left > 0; left -= length, at += length) {
+			length = left < 5 * piece ? left : 5 * piece;
+			assert_int_equal(npz_writer_data(&writer, at, length), ST_OK);
+		}
+		if (piece > 0)
+			assert_int_equal(npz_writer_end(&writer), ST_OK);
+		assert_int_equal(npz_writer_file(&writer, "after", "more", 4), ST_OK);
+		assert_int_equal(npz_writer_close(&writer, ST_OK), ST_OK);
+		file = support_read_file(path, &length);
+		if (piece > 0) {
+			assert_int_equal(length, whole_length);
+			assert_memory_equal(file, whole, length);
+			free(file);
+		} else {
+			whole = file;
+			whole_length = length;
+		}
+	}
+	free(whole);
+	support_tempdir_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +446,8 @@ int main(void)
 		cmocka_unit_test(test_sizes_and_places_of_any_number_are_told),
 		cmocka_unit_test(test_what_does_not_fit_is_refused),
 		cmocka_unit_test(test_no_memory_leaves_no_file),
+		cmocka_unit_test(test_the_end_tells_of_any_number_of_members),
+		cmocka_unit_test(test_pieces_give_the_bytes_of_the_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
