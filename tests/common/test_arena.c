@@ -176,6 +176,104 @@ static void test_every_failing_allocation_leaves_a_usable_arena(void **state)
 	}
 }
 
+/* The same in numbers: each piece stands where its alignment allows behind the one before, in a
+ * block of twice the last one's bytes where it does not fit. */
+struct counted {
+	size_t capacity, used, total, peak, blocks, all;
+};
+
+static void count_piece(struct counted *c, size_t size, size_t alignment)
+{
+	size_t start = (c->used + alignment - 1) / alignment * alignment;
+
+	if (c->capacity == 0 || start + size > c->capacity) {
+		c->capacity = c->capacity ? 2 * c->capacity : 4096;
+		if (c->capacity < size)
+			c->capacity = size;
+		c->all += c->capacity;
+		c->blocks++;
+		start = c->used = 0;
+	}
+	c->total += start + size - c->used;
+	c->used = start + size;
+	if (c->peak < c->total)
+		c->peak = c->total;
+}
+
+static void assert_counted(const struct arena *arena, const struct counted *c)
+{
+	assert_int_equal(arena->used, c->used);
+	assert_int_equal(arena->total, c->total);
+	assert_int_equal(arena->peak, c->peak);
+}
+
+static void test_pieces_take_what_they_need_and_no_more(void **state)
+{
+	static const size_t first[] = {0, 1, 64, 100, 5000};
+	uint32_t random = 1;
+
+	(void)state;
+	for (size_t f = 0; f < sizeof(first) / sizeof(*first); f++) {
+		struct counted c = {.capacity = first[f], .blocks = first[f] > 0, .all = first[f]};
+		struct arena arena;
+
+		assert_int_equal(arena_init(&arena, first[f]), 0);
+		arena_reset(&arena);
+		for (int i = 0; i < 600; i++) {
+			size_t size;
+
+			random = random * 1664525 + 1013904223;
+			size = (random >> 16) % (i % 50 == 0 ? 20000 : 130);
+			if (random >> 28 == 0) {
+				char text[130];
+
+				memset(text, 'x', sizeof(text));
+				text[size % sizeof(text)] = '\0';
+				assert_string_equal(i % 2 ? arena_strdup(&arena, text)
+							  : arena_printf(&arena, "%s", text),
+						    text);
+				count_piece(&c, size % sizeof(text) + 1, 1);
+			} else {
+				assert_non_null(arena_alloc(&arena, 1, size));
+				size = size ? size : 1;
+				count_piece(&c, size, size < 64 ? 16 : 64);
+			}
+			assert_counted(&arena, &c);
+			if (i % 200 != 199)
+				continue;
+			/* All blocks become one of all their bytes. */
+			arena_reset(&arena);
+			c.capacity = c.blocks > 1 ? c.all : c.capacity;
+			c.all = c.capacity;
+			c.blocks = 1;
+			c.used = c.total = 0;
+			assert_counted(&arena, &c);
+		}
+		arena_fini(&arena);
+		assert_counted(&arena, &(struct counted){0});
+	}
+}
+
+/* What is too large for a block of twice the size may still fit into one of its own. */
+static void test_a_piece_may_have_a_block_of_its_own(void **state)
+{
+	struct arena arena;
+
+	(void)state;
+	for (int twice = 0; twice < 2; twice++) {
+		assert_int_equal(arena_init(&arena, 256), 0);
+		assert_non_null(arena_alloc(&arena, 1, 256));
+		support_fail_alloc(0);
+		/* A block of 512 bytes fails; one of as many bytes as the piece has is not asked for
+		 * twice. */
+		assert_true(!arena_alloc(&arena, 1, twice ? 512 : 300) == (twice == 1));
+		assert_true(support_alloc_failed());
+		support_fail_alloc(-1);
+		assert_int_equal(arena.total, twice ? 256 : 556);
+		arena_fini(&arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +285,8 @@ int main(void)
 		cmocka_unit_test(test_impossible_sizes_give_null),
 		cmocka_unit_test(test_a_block_is_used_to_its_last_byte),
 		cmocka_unit_test(test_every_failing_allocation_leaves_a_usable_arena),
+		cmocka_unit_test(test_pieces_take_what_they_need_and_no_more),
+		cmocka_unit_test(test_a_piece_may_have_a_block_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,6 +138,17 @@ static void test_status_values_are_pinned(void **state)
 	assert_int_equal(ST_FAILED, 25);
 }
 
+static void test_a_text_may_be_empty(void **state)
+{
+	struct err err = {ST_OK, "before"};
+
+	(void)state;
+	assert_int_equal(err_set(&err, ST_LIMIT, "%s", ""), ST_LIMIT);
+	assert_string_equal(err.text, "");
+	assert_int_equal(err_prefix(&err, "%s", ""), ST_LIMIT);
+	assert_string_equal(err.text, ": ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_text_may_be_made_of_itself),
 		cmocka_unit_test(test_every_status_has_a_text_and_an_exit_code),
 		cmocka_unit_test(test_status_values_are_pinned),
+		cmocka_unit_test(test_a_text_may_be_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "model/layers/layer_config.h"
 #include "model/learn/metric.h"
 #include "model/learn/optimizer.h"
+#include "model/model_internal.h"
 
 static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 
@@ -543,6 +544,19 @@ static void test_clipping_a_norm_costs_two_functions_of_each_gradient(void **sta
 	assert_int_equal(optimizer_elements(&optimizer, 10).times[IPU_FN_ADD], adds + 2);
 }
 
+static void test_shapes_are_the_same_by_the_dimensions_that_they_have(void **state)
+{
+	static const struct model_shape a = {2, {3, 4, 9}}, b = {2, {3, 4, 7}}, c = {2, {3, 5, 9}},
+					d = {2, {2, 4, 9}}, e = {3, {3, 4, 9}}, f = {1, {3, 4, 9}};
+
+	(void)state;
+	assert_true(model__same_shape(&a, &b));
+	assert_false(model__same_shape(&a, &c));
+	assert_false(model__same_shape(&a, &d));
+	assert_false(model__same_shape(&a, &e));
+	assert_false(model__same_shape(&a, &f));
+}
+
 /* The last test, of all models that the others have read. */
 static void test_nothing_of_these_models_changes_unseen(void **state)
 {
@@ -576,6 +590,7 @@ int main(void)
 		cmocka_unit_test(test_metrics_but_the_f1score_have_a_threshold),
 		cmocka_unit_test(test_a_momentum_costs_two_functions_more),
 		cmocka_unit_test(test_clipping_a_norm_costs_two_functions_of_each_gradient),
+		cmocka_unit_test(test_shapes_are_the_same_by_the_dimensions_that_they_have),
 		cmocka_unit_test(test_nothing_of_these_models_changes_unseen),
 	};
 

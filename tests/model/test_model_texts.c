@@ -29,9 +29,11 @@
 #define X                 IN("x", "'batch_input_shape': [null, 5, 2]")
 #define Y(shape)          ", " IN("y", "'batch_input_shape': " shape)
 #define FLAT(name, from)  NODE("Flatten", name, "", "[" AT(from, "0") "]")
-#define PAIR(x, y)                                                                                 \
-	FUNCTIONAL(IN("x", x) ", " IN("y", y) NODE("Add", "a", "", "[" AT("x", "0") ", " AT("y", "0") "]"), \
+#define JOIN(class_name, config, x, y)                                                             \
+	FUNCTIONAL(IN("x", x) ", " IN("y", y) NODE(class_name, "a", config, "[" AT("x", "0") ", " AT("y", "0") "]"), \
 		   END("x") ", " END("y"), END("a"))
+#define PAIR(x, y)    JOIN("Add", "", x, y)
+#define SHAPES(class_name, config, x, y) JOIN(class_name, config, "'batch_input_shape': " x, "'batch_input_shape': " y)
 #define TENSOR(name) "{'class_name': '__keras_tensor__', 'config': {'keras_history': ['" name "', 0, 0]}}"
 #define OPERATION(class_name, name, args)                                                          \
 	", {'class_name': '" class_name "', 'module': 'keras.src.ops.numpy', 'name': '" name       \
@@ -59,6 +61,12 @@ static const char *const texts[] = {
 	PAIR("'batch_input_shape': [null, 40000, 40000]", "'batch_input_shape': [null, 40000, 40000]"),
 	SEQUENTIAL(LAYER("InputLayer", "'batch_input_shape': [null, null, 2]") ", " LAYER("Flatten", "")),
 	SEQUENTIAL(LAYER("InputLayer", "'batch_input_shape': [8, 2]") ", " LAYER("Dense", "'units': 2, 'batch_input_shape': [4, 2]")),
+	SHAPES("Concatenate", "", "[null, 4]", "[null, 5]"), SHAPES("Concatenate", "", "[null, 4, 5, 2]", "[null, 4, 5, 3]"),
+	SHAPES("Concatenate", "", "[null, 4, 5, 2]", "[null, 4, 6, 2]"), SHAPES("Concatenate", "", "[null, 4, 5, 2]", "[null, 3, 5, 2]"),
+	SHAPES("Concatenate", "", "[null, 4]", "[null, 4, 5]"), SHAPES("Concatenate", ", 'axis': 1", "[null, 4, 5]", "[null, 4, 5]"),
+	SHAPES("Add", "", "[null, 4, 5]", "[null, 4, 6]"), SHAPES("Multiply", "", "[null, 4, 5, 2]", "[null, 1, 1, 2]"),
+	SHAPES("Multiply", "", "[null, 4, 5, 2]", "[null, 2]"), SHAPES("Multiply", "", "[null, 4]", "[null, 1]"),
+	SHAPES("Average", "", "[null, 4]", "[null, 4]"), SHAPES("Maximum", "", "[null, 4]", "[null, 4]"), SHAPES("Minimum", "", "[null, 3]", "[null, 4]"),
 	/* Options of layers. */
 	SEQUENTIAL(ROW(", 'name': '" "0123456789012345678901234567890123456789012345678901234567890123456789"
 		       "0123456789012345678901234567890123456789012345678901234567890123456789" "'")),
@@ -148,6 +156,7 @@ static void print_read(FILE *out, const struct json_at *at)
 	struct model *model;
 	struct err err = {0};
 
+	support_models_digest();
 	if (support_model_read_at(&model, at, NULL, &err) != ST_OK)
 		fprintf(out, "%s\n", err.text);
 	else
