@@ -236,6 +236,267 @@ static void test_steps_have_paths_of_their_own(void **state)
 		      "1|1520|host|work|380\n");
 }
 
+/* ---- any recording --------------------------------------------------------------------------- */
+
+enum {
+	THREADS = 3,
+	STREAMS = 3,
+	SPANS_MOST = 400,
+	UNTIL = 6000
+};
+
+/* What is recorded of a track, in order of start. */
+struct planned {
+	struct ips_site *site;
+	int64_t start, end, key, wait;
+	const char *kind; /* of a kernel; NULL: a copy */
+};
+
+struct chance {
+	uint32_t state;
+	struct planned thread[THREADS][SPANS_MOST], stream[STREAMS][SPANS_MOST],
+		waits[STREAMS][SPANS_MOST];
+	int thread_count[THREADS], stream_count[STREAMS], wait_count[STREAMS];
+	int64_t at[THREADS], until[THREADS], free[STREAMS], keys;
+};
+
+IPS_SITE(any_work, "nvtx", "work");
+IPS_SITE(any_step, "nvtx", "step");
+IPS_SITE(any_copy, "cuda_runtime", "cudaMemcpyAsync");
+IPS_SITE(any_note, "nvtx", "note");
+IPS_SITE(backward, "flow", "fwdbwd");
+
+static int64_t any(struct chance *c, int64_t most)
+{
+	c->state = c->state * 1664525 + 1013904223;
+	return (int64_t)(c->state >> 8) % (most + 1);
+}
+
+static void plan(struct planned *list, int *count, struct planned span)
+{
+	assert_in_range(*count, 0, SPANS_MOST - 1);
+	list[(*count)++] = span;
+}
+
+/* A call of the thread, and what it launches or waits for. */
+static void plan_call(struct chance *c, int t)
+{
+	static const char *const kinds[] = {"compute", "compute", "communication", "memory", NULL};
+	const int64_t start = c->at[t], what = any(c, 9), s = any(c, STREAMS - 1);
+	struct planned call = {&launch, start, start + 5 + any(c, 20), ++c->keys, 0, NULL};
+
+	if (what <= 5) {
+		const char *kind = kinds[any(c, 4)];
+		int64_t begin = start + any(c, 60);
+
+		begin = begin > c->free[s] ? begin : c->free[s] + any(c, 1);
+		c->free[s] = begin + 10 + any(c, 150);
+		call.site = kind ? &launch : &any_copy;
+		plan(c->stream[s], &c->stream_count[s],
+		     (struct planned){what ? &quick : &slow, begin, c->free[s],
+				      what == 5 ? 0 : c->keys, 0, kind});
+	} else if (what == 6) {
+		call.site = &wait_all;
+		for (int i = 0; i < STREAMS; i++)
+			call.end = c->free[i] > call.end ? c->free[i] : call.end;
+	} else if (what == 7) {
+		call.site = &wait_stream;
+		call.end = c->free[s] > call.end ? c->free[s] + any(c, 2) : call.end;
+		plan(c->waits[s], &c->wait_count[s],
+		     (struct planned){&stream_record, start + 1, call.end - any(c, 1), 0, 0, NULL});
+	} else if (what == 8) {
+		call.site = &record_event;
+	} else {
+		const bool stream = any(c, 1);
+
+		call.site = stream ? &stream_wait : &wait_event;
+		plan(c->waits[s], &c->wait_count[s],
+		     (struct planned){stream ? &wait_record : &event_record, start + 1,
+				      call.end - 1, 1 + any(c, c->keys - 1), 7 + any(c, STREAMS),
+				      NULL});
+	}
+	plan(c->thread[t], &c->thread_count[t], call);
+	c->at[t] = call.end + any(c, 15);
+}
+
+static void plan_all(struct chance *c, uint32_t seed)
+{
+	*c = (struct chance){.state = seed};
+	for (;;) {
+		int t = 0;
+
+		for (int i = 1; i < THREADS; i++)
+			if (c->at[i] < c->at[t])
+				t = i;
+		if (c->at[t] > UNTIL)
+			return;
+		if (c->at[t] >= c->until[t]) {
+			c->until[t] = c->at[t] + 300 + any(c, 500);
+			plan(c->thread[t], &c->thread_count[t],
+			     (struct planned){any(c, 4) ? &any_work : &any_note, c->at[t],
+					      c->until[t] + 4000, 0, -1, NULL});
+		}
+		plan_call(c, t);
+	}
+}
+
+/* An enclosing span ends with the last call in it. */
+static int64_t end_of(const struct planned *list, int count, int at)
+{
+	int64_t end = list[at].end;
+
+	if (list[at].wait != -1)
+		return end;
+	end = list[at].start + 1;
+	for (int i = at + 1; i < count && list[i].wait != -1; i++)
+		end = list[i].end;
+	return end;
+}
+
+/* @flow: an end of a flow is within the first span. */
+static void record_thread(struct ips_track *track, const struct planned *list, int count,
+			  void (*flow)(struct ips_track *, struct ips_site *, uint64_t, int64_t))
+{
+	for (int i = 0; i < count; i++) {
+		ips_span_at(track, list[i].site, list[i].start,
+			    end_of(list, count, i) - list[i].start);
+		if (list[i].site == &any_note)
+			ips_span_row(track, IPS_TABLE_range,
+				     &(struct ips_range){"annotation", NULL});
+		else if (list[i].key)
+			ips_span_row(track, IPS_TABLE_call, &(struct ips_call){list[i].key});
+		if (i == 0 && flow)
+			flow(track, &backward, 1, list[i].start);
+	}
+}
+
+static void record_stream(struct ips_track *track, const struct planned *list, int count)
+{
+	for (int i = 0; i < count; i++) {
+		const struct ips_kernel kernel = {
+			.device = "GPU 0", .kind = list[i].kind, .launch_key = list[i].key};
+		const struct ips_copy copy = {.kind = "HtoD", .launch_key = list[i].key};
+
+		ips_span_at(track, list[i].site, list[i].start, list[i].end - list[i].start);
+		ips_span_row(track, list[i].kind ? IPS_TABLE_kernel : IPS_TABLE_copy,
+			     list[i].kind ? (const void *)&kernel : (const void *)&copy);
+	}
+}
+
+static void record_waits(struct ips_track *track, const struct planned *list, int count)
+{
+	int64_t last = 0;
+
+	for (int i = 0; i < count; i++) {
+		/* Of several threads: a track's spans lie beside each other. */
+		if (list[i].start < last || list[i].end <= list[i].start)
+			continue;
+		last = list[i].end;
+		ips_span_at(track, list[i].site, list[i].start, list[i].end - list[i].start);
+		if (!list[i].key)
+			continue;
+		ips_span_arg_int(track, "wait_on_cuda_event_record_corr_id", list[i].key);
+		ips_span_arg_int(track, "wait_on_stream", list[i].wait);
+	}
+}
+
+/* @seed decides, too, whether there are steps, processes that have streams of their own, and a
+ * thread of backward passes. */
+static void record_any(const struct prof_place *place, const struct chance *c, uint32_t seed)
+{
+	struct ips_recording_params params;
+	struct ips_recording *recording;
+	struct ips_track *steps;
+
+	ips_recording_params_defaults(&params);
+	params.alone = 1;
+	recording = prof_start(place, &params);
+	for (int t = 0; t < THREADS; t++) {
+		char name[32];
+		struct ips_track *track;
+
+		snprintf(name, sizeof(name), "thread %d", t);
+		track = ips_track_open_foreign(recording, name, NULL, seed & 1 ? t % 2 : 5, t);
+		record_thread(track, c->thread[t], c->thread_count[t],
+			      !(seed & 2) || t > 1 ? NULL
+			      : t                  ? ips_flow_in_at
+						   : ips_flow_out_at);
+	}
+	for (int s = 0; s < STREAMS; s++) {
+		char name[48];
+
+		snprintf(name, sizeof(name), "GPU 0 stream %d", 7 + s);
+		record_stream(ips_track_open_foreign(recording, name, NULL,
+						     seed & 1 ? s % 2 : IPS_NULL, IPS_NULL),
+			      c->stream[s], c->stream_count[s]);
+		snprintf(name, sizeof(name), "GPU 0 stream %d (sync)", 7 + s);
+		record_waits(ips_track_open_foreign(recording, name, NULL,
+						    seed & 1 ? s % 2 : IPS_NULL, IPS_NULL),
+			     c->waits[s], c->wait_count[s]);
+	}
+	steps = ips_track_open_foreign(recording, "steps", NULL, 5, 9);
+	for (int64_t i = 0; seed & 4 && i < 4; i++) {
+		struct ips_keys keys = IPS_KEYS_NULL;
+
+		keys.step = i;
+		ips_track_set_keys(steps, &keys);
+		ips_span_at(steps, &any_step, i * 1500, 1400);
+		ips_span_row(steps, IPS_TABLE_range, &(struct ips_range){"step", NULL});
+	}
+	prof_stop(recording);
+}
+
+static void test_no_path_of_any_recording_changes_unseen(void **state)
+{
+	static const struct {
+		int64_t rows, ns;
+		uint64_t digest;
+	} expected[] = {
+		{156, 5858, UINT64_C(0x418b4588d4e29492)},
+		{178, 6311, UINT64_C(0x2b2475a0debcadb0)},
+		{158, 6359, UINT64_C(0xffc11b4cf49b2d74)},
+		{160, 6346, UINT64_C(0xd27166ec4904fa77)},
+		{139, 7286, UINT64_C(0x704a2bcfd5d82855)},
+		{159, 6844, UINT64_C(0x35723cc665107889)},
+		{144, 6789, UINT64_C(0x1bbc679e73a073c1)},
+		{128, 6870, UINT64_C(0x93eb9d5f8e34f750)},
+	};
+	struct chance *chance = calloc(1, sizeof(*chance));
+
+	(void)state;
+	assert_non_null(chance);
+	for (uint32_t seed = 0; seed < sizeof(expected) / sizeof(*expected); seed++) {
+		uint64_t digest = UINT64_C(14695981039346656037);
+		struct prof_place place;
+		int64_t count, ns;
+		char *rows;
+
+		prof_place_make(&place);
+		plan_all(chance, seed);
+		record_any(&place, chance, seed);
+		rows = prof_ask_all(place.path, "SELECT * FROM critical_path ORDER BY rank, step, "
+						"position");
+		for (const char *at = rows; *at; at++)
+			digest = (digest ^ (unsigned char)*at) * UINT64_C(1099511628211);
+		/* Each row begins where or after the one before it ends. */
+		assert_int_equal(
+			prof_ask(place.path,
+				 "SELECT count(*) FROM (SELECT start_ns - lag(start_ns + dur_ns) "
+				 "OVER (PARTITION BY step ORDER BY position) AS gap FROM "
+				 "critical_path) WHERE gap < 0"),
+			0);
+		count = prof_ask(place.path, "SELECT count(*) FROM critical_path");
+		ns = prof_ask(place.path, "SELECT sum(dur_ns) FROM critical_path");
+		if (count != expected[seed].rows || ns != expected[seed].ns ||
+		    digest != expected[seed].digest)
+			fail_msg("seed %u: %lld rows, %lld ns, %#llx:\n%s", seed, (long long)count,
+				 (long long)ns, (unsigned long long)digest, rows);
+		free(rows);
+		prof_place_remove(&place);
+	}
+	free(chance);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, prof_place_setup, prof_place_teardown)
 
 int main(void)
@@ -249,6 +510,7 @@ int main(void)
 		CASE(test_an_event_of_a_stream_that_is_nowhere),
 		CASE(test_a_stream_that_waits_for_an_event),
 		CASE(test_steps_have_paths_of_their_own),
+		cmocka_unit_test(test_no_path_of_any_recording_changes_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
