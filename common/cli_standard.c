@@ -67,7 +67,7 @@ static void cli_help_option(FILE *out, const struct cli_option *option)
 		used = snprintf(left, sizeof(left), "  -%c, %s", option->letter, option->name);
 	else
 		used = snprintf(left, sizeof(left), "      %s", option->name);
-	if (option->argument && used > 0 && (size_t)used < sizeof(left))
+	if (option->argument && (size_t)used < sizeof(left))
 		snprintf(left + used, sizeof(left) - (size_t)used, " %s", option->argument);
 
 	if (strlen(left) + 2 > HELP_COLUMN)

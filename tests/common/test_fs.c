@@ -676,6 +676,58 @@ static void test_a_file_without_a_name_takes_bytes_at_any_offset(void **state)
 	assert_int_equal(fd, -1);
 }
 
+/* What writers that are gone have left beside a file: temporaries whose lock nobody holds, and what
+ * goes on behind their names. */
+static void test_what_nobody_writes_any_more_is_removed(void **state)
+{
+	static const struct {
+		const char *name;
+		bool stale;
+	} rows[] = {
+		{"a.npz.123-1.tmp", true},  {"a.npz.123-1.tmp-wal", true},
+		{"a.npz.123.tmp", false},   {"a.npz.0-1.tmp", false},
+		{"a.npz.-3-1.tmp", false},  {"a.npz.x-1.tmp", false},
+		{"a.npz-123-1.tmp", false}, {"a.npz.123-1.tm", false},
+		{"a.np.123-1.tmp", false},  {"b.a.npz.123-1.tmp", false},
+		{"a.npz", false},
+	};
+	char folder[SUPPORT_PATH_SIZE], path[2 * SUPPORT_PATH_SIZE], before[SUPPORT_PATH_SIZE];
+	int fd;
+
+	(void)state;
+	support_tempdir(folder);
+	snprintf(path, sizeof(path), "%s/none/a.npz", folder);
+	assert_false(fs_remove_stale(path));
+	memset(path, '/', FS_PATH_SIZE);
+	path[FS_PATH_SIZE] = '\0';
+	assert_false(fs_remove_stale(path));
+	assert_non_null(getcwd(before, sizeof(before)));
+	assert_int_equal(chdir(folder), 0);
+	/* With the folder in the path, and without. */
+	for (int whole = 0; whole < 2; whole++) {
+		snprintf(path, sizeof(path), "%s%sa.npz", whole ? folder : "", whole ? "/" : "");
+		assert_false(fs_remove_stale(path));
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+			support_write_file(rows[i].name, "x", 1);
+		assert_true(fs_remove_stale(path));
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+			assert_int_equal(fs_exists(rows[i].name), !rows[i].stale);
+		assert_false(fs_remove_stale(path));
+		/* A file whose lock is held stays, with what goes on behind its name. */
+		support_write_file("a.npz.5-7.tmp", "x", 1);
+		support_write_file("a.npz.5-7.tmp-wal", "x", 1);
+		fd = open("a.npz.5-7.tmp", O_RDONLY | O_CLOEXEC);
+		assert_int_equal(flock(fd, LOCK_EX), 0);
+		assert_false(fs_remove_stale(path));
+		assert_true(fs_exists("a.npz.5-7.tmp") && fs_exists("a.npz.5-7.tmp-wal"));
+		close(fd);
+		assert_true(fs_remove_stale(path));
+		assert_false(fs_exists("a.npz.5-7.tmp") || fs_exists("a.npz.5-7.tmp-wal"));
+	}
+	assert_int_equal(chdir(before), 0);
+	support_tempdir_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -709,6 +761,7 @@ int main(void)
 		cmocka_unit_test(test_xdg_folders),
 		cmocka_unit_test(test_a_path_that_does_not_fit_is_none),
 		with_dir(test_every_failing_allocation_is_reported),
+		cmocka_unit_test(test_what_nobody_writes_any_more_is_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,12 +101,37 @@ static void test_hashes_tell_apart_what_differs(void **state)
 	assert_true(map_text(MAP_SEED, "loss") == map_bytes(MAP_SEED, "loss", 4));
 }
 
+/* Of each of its bytes and of nothing around them. */
+static void test_a_hash_is_of_its_bytes_alone(void **state)
+{
+	unsigned char one[64], other[64];
+
+	(void)state;
+	for (size_t size = 0; size < 40; size++)
+		for (size_t at = 0; at < 16; at++) {
+			memset(one, 1, sizeof(one));
+			memset(other, 2, sizeof(other));
+			for (size_t i = 0; i < size; i++)
+				one[i] = other[at + i] = (unsigned char)(i * 37 + 5);
+			assert_true(map_bytes(3, one, size) == map_bytes(3, other + at, size));
+			assert_true(map_bytes(3, one, size) != map_bytes(4, one, size));
+			assert_true(map_bytes(3, one, size) != map_bytes(3, one, size + 1));
+			for (size_t i = 0; i < size; i++) {
+				one[i] ^= 1;
+				assert_true(map_bytes(3, one, size) !=
+					    map_bytes(3, other + at, size));
+				one[i] ^= 1;
+			}
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_map_holds_what_a_list_holds),
 		cmocka_unit_test(test_without_memory_the_map_is_as_it_was),
 		cmocka_unit_test(test_hashes_tell_apart_what_differs),
+		cmocka_unit_test(test_a_hash_is_of_its_bytes_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

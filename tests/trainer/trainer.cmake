@@ -10,6 +10,9 @@ ipuscope_add_test(NAME test_train_replicas SOURCES test_train_replicas.c LIBS tr
 ipuscope_add_test(NAME test_train_tree SOURCES test_train_tree.c LIBS trainer LABELS unit trainer)
 ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_SOURCE_DIR}/trainer/train_public.c LIBS trainer m
 	LABELS unit trainer)
+# This runs the program.
+ipuscope_add_test(NAME test_train_runs SOURCES test_train_runs.c support/prof_testing.c LIBS trainer PkgConfig::SQLITE LABELS unit trainer)
+add_dependencies(tests_trainer ipu-train)
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
 foreach(test IN ITEMS train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_backup train_half train_outfeed_shapes train_watch
