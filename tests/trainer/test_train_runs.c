@@ -114,21 +114,21 @@ static void write_data(void)
 	support_write_file("run.json", run, strlen(run));
 }
 
-/* Add a text's lines without what differs from run to run: how long a step took, and the report. */
+/* Add a text's lines without what differs from run to run: where the report is, how long a step
+ * took, and broken rules, which come as they are found, in no order. */
 static void add_screen(const char *text)
 {
 	while (*text) {
 		const size_t length = strcspn(text, "\n");
-		const char *end = text + length, *step = memmem(text, length, "/step - ", 8),
-			   *took = memmem(text, length, "] - ", 4);
+		const char *end = text + length, *took = memmem(text, length, "] - ", 4),
+			   *step = took ? memmem(took, (size_t)(end - took), "/step", 5) : NULL;
 
-		if (memmem(text, length, "report/tf_", 10) || memmem(text, length, "[Elapsed", 8)) {
-			/* Where it is and how long it took. */
-		} else if (step && took && took < step) {
+		if (step) {
 			add(text, (size_t)(took - text));
 			add(step, (size_t)(end - step));
-		} else if (!memmem(text, length, "us/step", 7) ||
-			   memmem(text, length, "simulated", 9)) {
+		} else if (!memmem(text, length, "report/tf_", 10) &&
+			   !memmem(text, length, "[Elapsed", 8) &&
+			   !memmem(text, length, "[HEALTH]", 8)) {
 			add(text, length);
 		}
 		add("\n", 1);
