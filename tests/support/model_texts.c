@@ -137,14 +137,17 @@ void support_assert_models(uint64_t wanted)
 enum status support_model_read_at(struct model **out, const struct json_at *at,
 				  const struct model_shape *input, struct err *err)
 {
+	static const enum model_policy policies[] = {MODEL_POLICY_MIXED,
+						     MODEL_POLICY_MIXED_BFLOAT16};
 	const enum status status = model_new(out, at, input, err);
 
 	if (status == ST_OK) {
 		note_model(*out);
-		model_set_policy(*out, MODEL_POLICY_MIXED);
-		note_model(*out);
-		model_set_policy(*out, MODEL_POLICY_MIXED_BFLOAT16);
-		note_model(*out);
+		/* What policies make of large models takes long to print. */
+		for (size_t i = 0; (*out)->layer_count < 100 && i < ARRAY_LEN(policies); i++) {
+			model_set_policy(*out, policies[i]);
+			note_model(*out);
+		}
 		model_set_policy(*out, MODEL_POLICY_TEXT);
 	} else {
 		note("%s\n", err->text);
