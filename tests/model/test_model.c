@@ -465,6 +465,40 @@ static void test_numbers_of_a_normalization_are_of_all_channels_or_of_each(void 
 	math_model_close(&m);
 }
 
+/* Mean 0 and variance 1 stay so: of values of SELU, whose least is -1.758, with probability @rate
+ * that least, all times a factor and plus an offset. */
+static void test_noise_keeps_mean_and_variance(void **state)
+{
+	static const double least = -1.0507009873554805 * 1.6732632423543772;
+	const struct layer_noise *c;
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m,
+			"[{'class_name': 'GaussianNoise', 'config': {'stddev': 0.25, 'seed': 7}}, "
+			"{'class_name': 'GaussianDropout', 'config': {'rate': 0.2}}, "
+			"{'class_name': 'AlphaDropout', 'config': {'rate': 0.2}}]",
+			1, (int64_t[]){3});
+	c = m.model->layers[0].config;
+	assert_close(c->spread, 0.25, 1e-7);
+	assert_int_equal(c->keep_factor != 0.0f, 0);
+	assert_int_not_equal(c->seed, 0);
+	c = m.model->layers[1].config;
+	assert_close(c->spread, 0.5, 1e-7);
+	assert_int_equal(c->keep_factor != 0.0f || c->threshold, 0);
+	assert_int_equal(c->seed, 0);
+	c = m.model->layers[2].config;
+	assert_int_equal(c->threshold, (uint32_t)(0.2 * 4294967296.0));
+	assert_close(0.8 * (double)c->keep_offset + 0.2 * (double)c->drop_offset + 1, 1, 1e-6);
+	assert_close((double)c->drop_offset,
+		     (double)c->keep_factor * least + (double)c->keep_offset, 1e-6);
+	assert_close(0.8 * ((double)c->keep_factor * (double)c->keep_factor +
+			    (double)c->keep_offset * (double)c->keep_offset) +
+			     0.2 * (double)c->drop_offset * (double)c->drop_offset,
+		     1, 1e-6);
+	math_model_close(&m);
+}
+
 static void test_an_upsampled_sequence_is_longer(void **state)
 {
 	struct math_model m;
@@ -586,6 +620,7 @@ int main(void)
 		cmocka_unit_test(test_a_mask_looks_for_the_value_of_its_masking),
 		cmocka_unit_test(test_the_first_axes_of_a_prelu_may_share_their_alphas),
 		cmocka_unit_test(test_numbers_of_a_normalization_are_of_all_channels_or_of_each),
+		cmocka_unit_test(test_noise_keeps_mean_and_variance),
 		cmocka_unit_test(test_an_upsampled_sequence_is_longer),
 		cmocka_unit_test(test_metrics_but_the_f1score_have_a_threshold),
 		cmocka_unit_test(test_a_momentum_costs_two_functions_more),

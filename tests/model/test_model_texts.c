@@ -34,6 +34,8 @@
 		   END("x") ", " END("y"), END("a"))
 #define PAIR(x, y)    JOIN("Add", "", x, y)
 #define SHAPES(class_name, config, x, y) JOIN(class_name, config, "'batch_input_shape': " x, "'batch_input_shape': " y)
+#define ENDS              END("a") ", " END("a") ", " END("a") ", " END("a")
+#define MIXED(name, dtype) NODE("Dense", name, ", 'units': 2, 'dtype': '" dtype "'", "[" AT("a", "0") "]")
 #define TENSOR(name) "{'class_name': '__keras_tensor__', 'config': {'keras_history': ['" name "', 0, 0]}}"
 #define OPERATION(class_name, name, args)                                                          \
 	", {'class_name': '" class_name "', 'module': 'keras.src.ops.numpy', 'name': '" name       \
@@ -112,6 +114,10 @@ static const char *const texts[] = {
 	FUNCTIONAL(X RNN("l", "", AT("x", "0")) RNN("k", "", "['x', 0, 0, {'initial_state': [['l', 0, 1], ['l', 0, 2]]}]"), END("x"), END("k")),
 	FUNCTIONAL(X FLAT("a", "x") NODE("Dense", "b", ", 'units': 2", "[['a', 0, 0, {'initial_state': [['a', 0, 0]]}]]"), END("x"), END("b")),
 	FUNCTIONAL(X RNN("l", ", 'return_state': true", AT("x", "3")), END("x"), END("l")), FUNCTIONAL(X RNN("l", ", 'return_state': true", AT("x", "0")), END("x"), "['l', 0, 3]"),
+	FUNCTIONAL(X FLAT("a", "x"), END("x"), ENDS ", " ENDS ", " ENDS ", " ENDS ", " END("a")),
+	FUNCTIONAL(X FLAT("a", "x") MIXED("b", "float32") MIXED("c", "mixed_float16"), END("x"), END("b") ", " END("c")),
+	FUNCTIONAL(X FLAT("a", "x") MIXED("b", "mixed_float16") MIXED("c", "float32"), END("x"), END("b") ", " END("c")),
+	FUNCTIONAL(X FLAT("a", "x") MIXED("b", "mixed_bfloat16") MIXED("c", "mixed_bfloat16"), END("x"), END("b") ", " END("c")),
 	/* Masks. */
 	MASKED(MASKING("0.0"), OPERATION("NotEqual", "n", TENSOR("x") ", 0") OPERATION("Any", "y", TENSOR("n")), TENSOR("y")),
 	MASKED(MASKING("2.0"), OPERATION("NotEqual", "n", TENSOR("x") ", 2.0") OPERATION("Any", "y", TENSOR("n")), TENSOR("y")),

@@ -79,6 +79,8 @@ static const char *const lines[] = {
 	"op groupnorm --channels 8 --groups 4 --field 3", "op groupnorm --channels 8 --groups 3 --field 3",
 	"op softmax --channels 9 --batch 7", "op reduce --inputs 100 --outputs 10",
 	"op embedding --entries 50 --units 4 --lookups 3 --pass all", "op reduce --inputs 5 --pass backward-data",
+	"op reduce --inputs 100 --outputs 10 --json", "op reduce --inputs 10 --outputs 10 --json",
+	"op reduce --inputs 10 --outputs 10",
 	/* Schedules. */
 	"schedule --schedule gpipe --stages 3 --microbatches 4 --forward 1 --backward 2 --ascii",
 	"schedule --schedule 1f1b --stages 2 --microbatches 3 --forward 1,2 --backward 2,4 --ascii "

@@ -159,6 +159,15 @@ static const struct {
 			 "['e', 0, 0, {'value': ['e', 0, 0]}]")
 		    NODE("GlobalMaxPooling1D", "p", "", FROM("m"))
 		    NODE("Dense", "o", ", 'units': 3", FROM("p")), "['o', 0, 0]"), MSE FIT, ""},
+	{"noise of every kind",
+	 SEQUENTIAL(INPUT("[null, 6, 4]") LAYER("GaussianNoise", "'stddev': 0.5") ", "
+		    LAYER("GaussianDropout", "'rate': 0.5") ", " LAYER("AlphaDropout", "'rate': 0.5")
+		    ", " LAYER("SpatialDropout1D", "'rate': 0.5") ", " LAYER("Dropout", "'rate': 0")
+		    ", " LAYER("Conv1D",
+		    "'filters': 3, 'kernel_size': 2, 'padding': 'same', 'activation': 'gelu'") ", "
+		    LAYER("ZeroPadding1D", "'padding': 2") ", " LAYER("Cropping1D", "'cropping': 1")
+		    ", " LAYER("UpSampling1D", "'size': 3") ", " LAYER("RepeatVector", "'n': 2")),
+	 MSE FIT, ""},
 	{"fed out", FED_OUT("'queue': 'q'"),
 	 MSE FIT ", 'outfeed': {'activations': ['dense'], 'gradients': []}", ""},
 	{"fed out to the last layer's, split", FED_OUT("'queue': null"),
