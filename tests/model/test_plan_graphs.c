@@ -166,7 +166,7 @@ static const struct {
 		    ", " LAYER("Conv1D",
 		    "'filters': 3, 'kernel_size': 2, 'padding': 'same', 'activation': 'gelu'") ", "
 		    LAYER("ZeroPadding1D", "'padding': 2") ", " LAYER("Cropping1D", "'cropping': 1")
-		    ", " LAYER("UpSampling1D", "'size': 3") ", " LAYER("RepeatVector", "'n': 2")),
+		    ", " LAYER("UpSampling1D", "'size': 3")),
 	 MSE FIT, ""},
 	{"fed out", FED_OUT("'queue': 'q'"),
 	 MSE FIT ", 'outfeed': {'activations': ['dense'], 'gradients': []}", ""},
