@@ -42,22 +42,18 @@ static const char *const models[][2] = {
 	"{'class_name': 'SparseCategoricalCrossentropy', 'config': {'ignore_class': " class "}}"
 
 /* ' stands for a quotation mark. */
+/* clang-format off */
 static const struct {
 	int model;   /* of `models` */
 	int classes; /* that the data have; 0: what the loss needs */
 	int weights; /* of an item */
 	const char *text;
 } samples[] = {
-	{0, 0, 0,
-	 "'compile': {'loss': 'sparse_categorical_crossentropy', 'metrics': ['accuracy']}"},
+	{0, 0, 0, "'compile': {'loss': 'sparse_categorical_crossentropy', 'metrics': ['accuracy']}"},
 	{0, 0, 0, "'compile': {'loss': ['mse'], 'metrics': ['mae', 'mse']}, 'fit': {}"},
-	{0, 0, 1,
-	 "'compile': {'loss': {'out': 'mse'}, 'loss_weights': [2], 'weighted_metrics': ['mae']}"},
-	{0, 0, 0,
-	 "'compile': {'loss': 'mse', 'loss_weights': [0.5]}, 'data': {'pad_remainder': true}"},
-	{0, 0, 1,
-	 "'compile': {'loss': 'mse', 'loss_weights': {'out': 3e38}}, "
-	 "'data': {'pad_remainder': true}"},
+	{0, 0, 1, "'compile': {'loss': {'out': 'mse'}, 'loss_weights': [2], 'weighted_metrics': ['mae']}"},
+	{0, 0, 0, "'compile': {'loss': 'mse', 'loss_weights': [0.5]}, 'data': {'pad_remainder': true}"},
+	{0, 0, 1, "'compile': {'loss': 'mse', 'loss_weights': {'out': 3e38}}, 'data': {'pad_remainder': true}"},
 	{0, 0, 0, "'compile': {'loss': 'mse', 'loss_weights': {'out': 3.1e38}}"},
 	{0, 0, 0, "'compile': {'loss': 'mse', 'loss_weights': [-3.1e38]}"},
 	{0, 0, 0, "'compile': {'loss': 'mse', 'loss_weights': ['x']}"},
@@ -73,38 +69,29 @@ static const struct {
 	{0, 0, 0, "'compile': {'loss': 'mse', 'metrics': [['mae'], ['mae']]}"},
 	{0, 0, 0, "'compile': {'loss': 'mse', 'metrics': [['mae', null]]}"},
 	{0, 0, 0, "'compile': {'loss': 'mse', 'weighted_metrics': {'uot': 'mae'}}"},
-	{0, 0, 0,
-	 "'compile': {'loss': 'mse', 'metrics': ['mae'], 'weighted_metrics': ['mae', 'mse']}"},
+	{0, 0, 0, "'compile': {'loss': 'mse', 'metrics': ['mae'], 'weighted_metrics': ['mae', 'mse']}"},
 	{0, 0, 0, "'compile': {'loss': 'mse'}, 'evaluate': {'loss': 'mea'}"},
 	{0, 0, 0, "'compile': {'loss': 'mse'}, 'evaluate': {'metrics': ['mea']}"},
 	{0, 0, 0, "'compile': {'loss': 'mse'}, 'data': {'one_hot': ['out']}"},
 	{0, 0, 0, "'compile': {'loss': 'mse'}, 'data': {'one_hot': true}"},
 	{0, 4, 0, "'compile': {'loss': 'sparse_categorical_crossentropy'}"},
-	{0, 0, 0,
-	 "'compile': {'loss': " SPARSE("1") "}, 'fit': {'class_weight': {'0': 1, '1': 0.5}}"},
+	{0, 0, 0, "'compile': {'loss': " SPARSE("1") "}, 'fit': {'class_weight': {'0': 1, '1': 0.5}}"},
 	{0, 0, 0, "'compile': {'loss': [" SPARSE("2") "]}, 'fit': {'class_weight': {'0': 3e38}}"},
 	{0, 0, 0, "'compile': {'loss': 'mse'}, 'fit': {'class_weight': {'0': 1, '2': 1}}"},
 	{0, 0, 0, "'compile': {'loss': 'mse'}, 'fit': {'class_weight': {'0': -3.1e38}}"},
 	{0, 0, 0, "'compile': {'loss': 'mse'}, 'fit': {'class_weight': {}}"},
 	{0, 0, 0, "'compile': {'loss': 'mse'}, 'fit': {'class_weight': {'0': 'x'}}"},
-	{1, 0, 0,
-	 "'compile': {'loss': 'sparse_categorical_crossentropy', 'metrics': ['accuracy']}, "
+	{1, 0, 0, "'compile': {'loss': 'sparse_categorical_crossentropy', 'metrics': ['accuracy']}, "
 	 "'fit': {'class_weight': {'0': 1, '1': 2, '2': 3}}"},
 	{1, 0, 5, "'compile': {'loss': 'mse'}, 'data': {'pad_remainder': true}"},
 	{2, 0, 0, "'compile': {" MIXED ", 'metrics': ['mae']}, " NAMED ", 'fit': {}"},
-	{2, 0, 1,
-	 "'compile': {" MIXED ", 'metrics': [['accuracy'], null, []], 'weighted_metrics': {'b': "
-	 "['mae', 'mse']}, 'loss_weights': [1, null, 0.25]}, " NAMED},
-	{2, 0, 3,
-	 "'compile': {" MIXED ", 'loss_weights': {'c': 7}}, "
-	 "'data': {'pad_remainder': true, 'outputs': ['c', 'b', 'a']}"},
-	{2, 0, 0,
-	 "'compile': {'loss': {'b': 'mse', 'c': null}}, 'data': {'outputs': ['b']}, 'evaluate': "
-	 "{}"},
-	{2, 0, 0,
-	 "'compile': {'loss': {'b': 'mse'}, 'metrics': ['mae']}, 'data': {'outputs': ['c', 'b']}"},
-	{2, 0, 0,
-	 "'compile': {'loss': {'b': 'mse'}, 'metrics': {'c': 'mae'}}, 'data': {'outputs': ['b']}"},
+	{2, 0, 1, "'compile': {" MIXED ", 'metrics': [['accuracy'], null, []], 'weighted_metrics': {'b': ['mae', 'mse']}, "
+	 "'loss_weights': [1, null, 0.25]}, " NAMED},
+	{2, 0, 3, "'compile': {" MIXED ", 'loss_weights': {'c': 7}}, 'data': {'pad_remainder': true, 'outputs': ['c', 'b', "
+	 "'a']}"},
+	{2, 0, 0, "'compile': {'loss': {'b': 'mse', 'c': null}}, 'data': {'outputs': ['b']}, 'evaluate': {}"},
+	{2, 0, 0, "'compile': {'loss': {'b': 'mse'}, 'metrics': ['mae']}, 'data': {'outputs': ['c', 'b']}"},
+	{2, 0, 0, "'compile': {'loss': {'b': 'mse'}, 'metrics': {'c': 'mae'}}, 'data': {'outputs': ['b']}"},
 	{2, 0, 0, "'compile': {'loss': {'b': 'mse', 'c': 'mse'}}, 'data': {'outputs': ['b']}"},
 	{2, 0, 0, "'compile': {'loss': [null, null, null]}, " NAMED},
 	{2, 0, 0, "'compile': {'loss': ['mse', 'mse']}, " NAMED},
@@ -115,34 +102,23 @@ static const struct {
 	{2, 0, 0, "'compile': {'loss': 'mse', 'metrics': [[], 'mae']}, " NAMED},
 	{2, 0, 0, "'compile': {'loss': 'mse'}, 'data': {'outputs': ['a', 'd']}"},
 	{2, 0, 0, "'compile': {'loss': 'mse'}, 'data': {'outputs': ['a', 'b', 'a']}"},
-	{2, 0, 0,
-	 "'compile': {'loss': 'mse'}, 'data': {'outputs': ['a', 'b', 'c'], 'one_hot': ['b', 'd']}"},
+	{2, 0, 0, "'compile': {'loss': 'mse'}, 'data': {'outputs': ['a', 'b', 'c'], 'one_hot': ['b', 'd']}"},
 	{2, 0, 0, "'compile': {'loss': 'mse'}, 'fit': {}"},
 	{2, 0, 0, "'compile': {'loss': 'mse'}, 'fit': null, 'evaluate': {}"},
 	{2, 0, 0, "'compile': {'loss': 'mse'}, 'fit': null, 'predict': {}"},
-	{2, 0, 0,
-	 "'compile': {'loss': {'a': " SPARSE(
-		 "0") ", 'b': 'mse'}}, 'data': {'outputs': ['b', 'a']}"},
-	{2, 0, 0,
-	 "'compile': {'loss': 'sparse_categorical_crossentropy'}, 'data': {'outputs': ['b', 'c']}, "
+	{2, 0, 0, "'compile': {'loss': {'a': " SPARSE( "0") ", 'b': 'mse'}}, 'data': {'outputs': ['b', 'a']}"},
+	{2, 0, 0, "'compile': {'loss': 'sparse_categorical_crossentropy'}, 'data': {'outputs': ['b', 'c']}, "
 	 "'fit': {'class_weight': {'b': {'0': 1}}}"},
-	{2, 0, 0,
-	 "'compile': {'loss': [null, 'sparse_categorical_crossentropy', " SPARSE(
-		 "1") "]}, "
-		      "'data': {'outputs': ['c', 'b']}, 'fit': {'class_weight': [null, {'0': 4}, "
-		      "{'0': 1, "
-		      "'1': 2}]}"},
+	{2, 0, 0, "'compile': {'loss': [null, 'sparse_categorical_crossentropy', " SPARSE( "1") "]}, "
+	 "'data': {'outputs': ['c', 'b']}, 'fit': {'class_weight': [null, {'0': 4}, {'0': 1, '1': 2}]}"},
 	{2, 0, 0, "'compile': {" MIXED "}, " NAMED ", 'fit': {'class_weight': {'a': {'0': 1}}}"},
 	{2, 0, 0, "'compile': {" MIXED "}, " NAMED ", 'fit': {'class_weight': {'0': 1, '1': 2}}"},
 	{2, 0, 0, "'compile': {" MIXED "}, " NAMED ", 'fit': {'class_weight': [{'0': 1}]}"},
 	{2, 0, 0, "'compile': {" MIXED "}, " NAMED ", 'fit': {'class_weight': {'d': {'0': 1}}}"},
-	{2, 0, 0,
-	 "'compile': {'loss': {'b': 'mse'}}, 'data': {'outputs': ['b']}, 'fit': {'class_weight': "
-	 "{'c': {'0': 1}}}"},
-	{2, 0, 0,
-	 "'compile': {'loss': {'b': 'mse'}}, 'data': {'outputs': ['b']}, 'fit': {'class_weight': "
-	 "{'b': {'1': 1}}}"},
+	{2, 0, 0, "'compile': {'loss': {'b': 'mse'}}, 'data': {'outputs': ['b']}, 'fit': {'class_weight': {'c': {'0': 1}}}"},
+	{2, 0, 0, "'compile': {'loss': {'b': 'mse'}}, 'data': {'outputs': ['b']}, 'fit': {'class_weight': {'b': {'1': 1}}}"},
 };
+/* clang-format on */
 
 static FILE *out;
 
