@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/npz_writer.h"
 #include "support/prof_testing.h"
 
 #define ROWS  48
@@ -37,6 +38,33 @@ static const char run[] =
 	"{\"class_name\": \"BackupAndRestore\", \"config\": {\"backup_dir\": \"backup\"}}, "
 	"{\"class_name\": \"TerminateOnNaN\", \"config\": {}}]}}}";
 
+#define NODE(class_name, name, config, from)                                                       \
+	", {\"class_name\": \"" class_name "\", \"config\": {\"name\": \"" name "\"" config           \
+	"}, \"inbound_nodes\": [[[\"" from "\", 0, 0, {}]]]}"
+
+/* A class of each of four positions, and two numbers. */
+static const char outputs[] =
+	"{\"model\": {\"class_name\": \"Functional\", \"config\": {\"name\": \"f\", \"layers\": [{\"class_name\": \"InputLayer\", "
+	"\"config\": {\"name\": \"x\", \"batch_input_shape\": [null, 4, 3]}, \"inbound_nodes\": []}"
+	NODE("Masking", "mask", "", "x") NODE("GRU", "g", ", \"units\": 5, \"return_sequences\": true", "mask")
+	NODE("Dense", "a", ", \"units\": 3, \"kernel_regularizer\": \"l2\"", "g")
+	NODE("GlobalAveragePooling1D", "p", "", "g") NODE("Dense", "b", ", \"units\": 2, \"activation\": \"tanh\"", "p")
+	"], \"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"a\", 0, 0], [\"b\", 0, 0]]}}, \"compile\": {\"loss\": "
+	"[{\"class_name\": \"SparseCategoricalCrossentropy\", \"config\": {\"from_logits\": true, \"ignore_class\": 2}}, \"mse\"], "
+	"\"loss_weights\": [0.5, 2], \"metrics\": [[\"accuracy\"], [\"mae\"]], \"optimizer\": {\"class_name\": \"SGD\", \"config\": "
+	"{\"momentum\": 0.5, \"global_clipnorm\": 0.1}}}, \"data\": {\"name\": \"npz\", \"path\": \"data.npz\", \"batch_size\": 4, "
+	"\"outputs\": [\"b\", \"a\"]}, \"fit\": {\"epochs\": 2, \"validation\": true}, \"ipu\": {}, \"predict\": {\"output\": "
+	"\"out.npz\"}, \"weights\": {\"save\": \"w.npz\"}}";
+
+static const char writer[] =
+	"{\"model\": {\"class_name\": \"Sequential\", \"config\": {\"name\": \"s\", \"layers\": ["
+	"{\"class_name\": \"Embedding\", \"config\": {\"input_dim\": 12, \"output_dim\": 4, \"batch_input_shape\": [null, 6]}}, "
+	"{\"class_name\": \"LSTM\", \"config\": {\"units\": 5, \"return_sequences\": true}}, "
+	"{\"class_name\": \"Dense\", \"config\": {\"units\": 12, \"activation\": \"softmax\"}}]}}, \"compile\": {\"loss\": "
+	"\"sparse_categorical_crossentropy\", \"metrics\": [\"perplexity\"]}, \"data\": {\"name\": \"text\", \"path\": \"text.txt\", "
+	"\"sequence_length\": 6, \"batch_size\": 4}, \"fit\": {\"epochs\": 2, \"steps_per_epoch\": 6}, \"generate\": {\"prompt\": "
+	"\"the \", \"length\": 30}, \"ipu\": {\"auto_select_ipus\": 2}}";
+
 /* With a report where the name begins with '+'. */
 static const char *const lines[][2] = {
 	{"on the processor", "run.json --data.drop_remainder false --weights.save w.npz"},
@@ -46,6 +74,13 @@ static const char *const lines[][2] = {
 	{"+as a pipeline", "run.json --full"},
 	{"+with statistics alone", "run.json --full --outfeed.capture stats --outfeed.optimizer_mode AFTER_COMPUTE --pipeline.schedule Grouped --gradient_accumulation.steps_per_replica 4 --evaluate null --fit.validation false --predict null"},
 	{"+with bad numbers", "run.json --ipu {} --compile.optimizer {\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1e38}}"},
+	{"callbacks by step", "run.json --full --fit.asynchronous_callbacks true --fit.epochs 3"},
+	{"offloaded and recomputed", "run.json --full --ipu.allow_recompute true --pipeline.offload_activations true --pipeline.accumulate_outfeed true --outfeed null"},
+	{"two outputs", "outputs.json"},
+	{"two outputs, padded, on two replicas", "outputs.json --ipu.auto_select_ipus 2 --data.pad_remainder true --data.batch_size 5"},
+	{"+two outputs, accumulated", "outputs.json --gradient_accumulation {\"steps_per_replica\":2,\"reduction\":\"mean\"} --compile.steps_per_execution 6 --outfeed {\"capture\":\"full\"}"},
+	{"what comes next", "writer.json"},
+	{"what may come next", "writer.json --generate.temperature 0.7 --fit.seed 5"},
 	{"a summary", "run.json --full --summary"},
 	{"the run file", "run.json --full --print-run"},
 	{"a quiet run", "run.json --quiet"},
@@ -112,6 +147,47 @@ static void write_data(void)
 	}
 	support_write_file("data.csv", text, strlen(text));
 	support_write_file("run.json", run, strlen(run));
+	support_write_file("outputs.json", outputs, strlen(outputs));
+	support_write_file("writer.json", writer, strlen(writer));
+	text[0] = '\0';
+	for (int i = 0; i < 20; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "the %s hat a cat\n",
+			 i % 3 ? "cat" : "tea");
+	support_write_file("text.txt", text, strlen(text));
+}
+
+/* Steps are masked where all their numbers are 0. */
+static void write_arrays(void)
+{
+	static const struct npz_member members[] = {
+		{"x_train", DTYPE_FLOAT32, 3, {26, 4, 3}}, {"y_train_a", DTYPE_INT32, 2, {26, 4}},
+		{"y_train_b", DTYPE_FLOAT32, 2, {26, 2}},  {"x_test", DTYPE_FLOAT32, 3, {9, 4, 3}},
+		{"y_test_a", DTYPE_INT32, 2, {9, 4}},      {"y_test_b", DTYPE_FLOAT32, 2, {9, 2}},
+	};
+	struct npz_writer npz;
+	enum status status = npz_writer_open(&npz, "data.npz", NULL);
+	uint32_t state = 3;
+
+	for (size_t m = 0; m < sizeof(members) / sizeof(*members) && status == ST_OK; m++) {
+		float values[26 * 4 * 3];
+		int32_t classes[26 * 4];
+		const bool whole = members[m].type == DTYPE_INT32;
+		size_t count = 1;
+
+		for (int d = 0; d < members[m].ndim; d++)
+			count *= (size_t)members[m].dim[d];
+		for (size_t i = 0; i < count; i++) {
+			state = state * 1664525 + 1013904223;
+			if (whole)
+				classes[i] = (int32_t)(state >> 24) / 86;
+			else
+				values[i] = !m && i % 24 < 3 ? 0 : (float)(state >> 16) / 65536;
+		}
+		npz_writer_begin(&npz, &members[m], 4 * count);
+		npz_writer_data(&npz, whole ? (const void *)classes : values, 4 * count);
+		status = npz_writer_end(&npz);
+	}
+	assert_int_equal(npz_writer_close(&npz, status), ST_OK);
 }
 
 /* Add a text's lines without what differs from run to run: where the report is, how long a step
@@ -179,6 +255,7 @@ static void print_all(FILE *out)
 	support_tempdir(own);
 	assert_int_equal(chdir(own), 0);
 	write_data();
+	write_arrays();
 	digest = START;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		const bool reports = lines[i][0][0] == '+';
@@ -195,7 +272,9 @@ static void print_all(FILE *out)
 		add_screen(result.err);
 		fprintf(out, "%s: exit code %d", lines[i][0], result.exit_code);
 		print_digest(", screen ", out);
-		add_files("*.npz");
+		add_files("out.npz");
+		add_files("w.npz");
+		add_files("best.npz");
 		add_files("log.csv");
 		print_digest(", files ", out);
 		if (reports)
