@@ -77,7 +77,7 @@ static const char *const lines[][2] = {
 	{"callbacks by step", "run.json --full --fit.asynchronous_callbacks true --fit.epochs 3"},
 	{"offloaded and recomputed", "run.json --full --ipu.allow_recompute true --pipeline.offload_activations true --pipeline.accumulate_outfeed true --outfeed null"},
 	{"two outputs", "outputs.json"},
-	{"two outputs, padded, on two replicas", "outputs.json --ipu.auto_select_ipus 2 --data.pad_remainder true --data.batch_size 5"},
+	{"two outputs, on two replicas", "outputs.json --ipu.auto_select_ipus 2 --data.batch_size 3"},
 	{"+two outputs, accumulated", "outputs.json --gradient_accumulation {\"steps_per_replica\":2,\"reduction\":\"mean\"} --compile.steps_per_execution 6 --outfeed {\"capture\":\"full\"}"},
 	{"what comes next", "writer.json"},
 	{"what may come next", "writer.json --generate.temperature 0.7 --fit.seed 5"},
@@ -191,7 +191,7 @@ static void write_arrays(void)
 }
 
 /* Add a text's lines without what differs from run to run: where the report is, how long a step
- * took, and broken rules, which come as they are found, in no order. */
+ * took, where its line was broken for that, and broken rules, which come in no order. */
 static void add_screen(const char *text)
 {
 	while (*text) {
@@ -207,8 +207,13 @@ static void add_screen(const char *text)
 			   !memmem(text, length, "[HEALTH]", 8)) {
 			add(text, length);
 		}
-		add("\n", 1);
 		text = end + (*end == '\n');
+		if (strncmp(text, "    ", 4) == 0) {
+			add(" - ", 3);
+			text += 4;
+		} else {
+			add("\n", 1);
+		}
 	}
 }
 
