@@ -191,27 +191,26 @@ static void write_arrays(void)
 }
 
 /* Add a text's lines without what differs from run to run: where the report is, how long a step
- * took, where its line was broken for that, and broken rules, which come in no order. */
+ * took, where its line was broken for that, and what the compilation has come to. */
 static void add_screen(const char *text)
 {
 	while (*text) {
 		const size_t length = strcspn(text, "\n");
 		const char *end = text + length, *took = memmem(text, length, "] - ", 4),
 			   *step = took ? memmem(took, (size_t)(end - took), "/step", 5) : NULL;
+		const bool differs = memmem(text, length, "report/tf_", 10) || text[0] == '[';
 
 		if (step) {
 			add(text, (size_t)(took - text));
 			add(step, (size_t)(end - step));
-		} else if (!memmem(text, length, "report/tf_", 10) &&
-			   !memmem(text, length, "[Elapsed", 8) &&
-			   !memmem(text, length, "[HEALTH]", 8)) {
+		} else if (!differs) {
 			add(text, length);
 		}
 		text = end + (*end == '\n');
 		if (strncmp(text, "    ", 4) == 0) {
 			add(" - ", 3);
 			text += 4;
-		} else {
+		} else if (!differs) {
 			add("\n", 1);
 		}
 	}
@@ -274,7 +273,9 @@ static void print_all(FILE *out)
 				      : "",
 			      support_bin_dir(), lines[i][1]);
 		add_screen(result.out);
-		add_screen(result.err);
+		/* What is said beside a training's screen depends on what else the machine does. */
+		if (result.exit_code != 0)
+			add_screen(result.err);
 		fprintf(out, "%s: exit code %d", lines[i][0], result.exit_code);
 		print_digest(", screen ", out);
 		add_files("out.npz");
