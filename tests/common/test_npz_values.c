@@ -322,9 +322,9 @@ static void test_no_memory_leaves_no_file(void **state)
 	support_tempdir_remove(folder);
 }
 
-/* What stands at the end of an archive of so many members, whose directory, of @size bytes, begins at
- * @begin: APPNOTE 4.3.14 to 4.3.16. The zip64 records are there where 16 or 32 bits hold a number
- * no more. */
+/* What stands at the end of an archive of so many members, whose directory of @size bytes begins
+ * at @begin: APPNOTE 4.3.14 to 4.3.16. The zip64 records are there where 16 or 32 bits hold a
+ * number no more. */
 static size_t expect_end(char *out, uint64_t members, uint64_t size, uint64_t begin)
 {
 	const bool many = members >= 0xffff, great = size >= 0xffffffff, far = begin >= 0xffffffff;

@@ -1,7 +1,7 @@
 /*
  * ipu-plan, called in this program: what it prints for good and bad requests is what it printed
- * before, in tests/golden/plan_commands.txt, which UPDATE_GOLDEN=1 rewrites: the
- * exit code, the request and its answer, of several lines a digest.
+ * before, in tests/golden/plan_commands.txt, which UPDATE_GOLDEN=1 rewrites: the exit code, the
+ * request and its answer, of several lines a digest.
  */
 #include "model/plan/plan_command.h"
 
