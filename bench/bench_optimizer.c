@@ -100,7 +100,8 @@ static void open_blocks(struct bench *b, size_t count)
 	for (size_t r = 0; r < b->range_count; r++) {
 		size_t first = count * r / b->range_count, next = count * (r + 1) / b->range_count;
 
-		b->ranges[r] = (struct optimizer_range){first, next - first, .param = (int)r};
+		b->ranges[r] = (struct optimizer_range){
+			.first = first, .count = next - first, .kept = first, .param = (int)r};
 	}
 }
 
