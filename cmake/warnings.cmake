@@ -34,6 +34,10 @@ function(ipuscope_room name)
 	cmake_parse_arguments(ROOM "" "" "SOURCES;LIBS" ${ARGN})
 	add_library(${name} STATIC ${ROOM_SOURCES})
 	target_link_libraries(${name} PUBLIC ${ROOM_LIBS} ipuscope_options)
+	# These compute little: optimising them takes longer than all that the tests gain by it.
+	if(IPUSCOPE_SANITIZE_LEAN AND name MATCHES "^(model|popvision|trainer)$")
+		target_compile_options(${name} PRIVATE -O0)
+	endif()
 endfunction()
 
 # ipuscope_embed(FILE HEADER TARGET): the bytes of FILE as the generated HEADER, for an array's body.

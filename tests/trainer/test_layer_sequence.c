@@ -305,7 +305,6 @@ static void test_an_embedding_gives_rows_and_sums_their_gradients(void **state)
 
 #define POSITIONS LAYER("PositionEmbedding", ", 'sequence_length': 3, 'initializer': 'Ones'")
 
-/* Whatever comes in; the row that no step reads has no gradient. */
 /* Of the steps that count; the mean of none is 0 / 0, as in Keras. */
 static void test_an_average_with_a_mask_is_of_the_steps_that_count(void **state)
 {
@@ -341,6 +340,7 @@ static void test_an_average_with_a_mask_is_of_the_steps_that_count(void **state)
 	layer_rig_close(&rig);
 }
 
+/* Whatever comes in; the row that no step reads has no gradient. */
 static void test_a_position_embedding_is_the_same_for_every_item(void **state)
 {
 	struct layer_rig rig;

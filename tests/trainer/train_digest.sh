@@ -33,7 +33,7 @@ if [ -x "$OLDPWD/ipu-train-level-0" ]; then
 	[ "$(nm "$bin/ipu-train" | grep -c ' i kernel_')" -gt 0 ] || echo 'the kernels have one variant in this build'
 fi
 
-# same NAME EXAMPLE ARGUMENT...: the digest of each program is NAME's.
+# same NAME EXAMPLE ARGUMENT...: the digest of each of the programs is NAME's.
 : >digests.txt
 same() {
 	local name=$1 program first='' found
@@ -58,16 +58,26 @@ same keras-mnist-demo-replication keras-mnist-demo.json "${few[@]}" --replicatio
 same keras-mnist-demo-pipelining keras-mnist-demo.json "${few[@]}" --pipelining Grouped
 same keras-chapter keras-chapter.json "${few[@]}" --fit.steps_per_epoch 10
 same keras-chapter-stages keras-chapter-stages.json "${few[@]}" --fit.steps_per_epoch 32
-same keras-chapter-resnet50 keras-chapter-resnet50.json --data.resize '[32, 32]' --data.limit 4
-same cifar10-resnet50 cifar10-resnet50.json --data.resize '[32, 32]' --max-img 2 \
+# Of large networks one of the narrower programs in turn.
+every=("${programs[@]}")
+large() {
+	if [ ${#every[@]} -gt 2 ]; then
+		sweep "${every[@]:1}"
+		programs=("${every[0]}" "${swept[@]}")
+	fi
+	same "$@"
+	programs=("${every[@]}")
+}
+large keras-chapter-resnet50 keras-chapter-resnet50.json --data.resize '[32, 32]' --data.limit 4
+large cifar10-resnet50 cifar10-resnet50.json --data.resize '[32, 32]' --max-img 2 \
 	--model.config.layers.0.config.batch_input_shape '[null, 32, 32, 3]'
 same mnist-starter mnist-starter.json "${few[@]}" --fit.steps_per_epoch 10
 same inspect-tensors inspect-tensors.json "${few[@]}" --steps-per-epoch 8
 same inspect-tensors-half inspect-tensors.json "${few[@]}" --steps-per-epoch 8 --compile.dtype_policy mixed_float16
 same inspect-tensors-adam inspect-tensors.json "${few[@]}" --steps-per-epoch 8 --compile.optimizer Adam
-same efficientnet keras-chapter-resnet50.json --model '{"application": "EfficientNetB0", "config": {"weights": null}}' \
+large efficientnet keras-chapter-resnet50.json --model '{"application": "EfficientNetB0", "config": {"weights": null}}' \
 	--data.resize '[32, 32]' --data.limit 4 --pipeline null --ipu null
-same nasnet keras-chapter-resnet50.json --model '{"application": "NASNetMobile", "config": {"weights": null}}' \
+large nasnet keras-chapter-resnet50.json --model '{"application": "NASNetMobile", "config": {"weights": null}}' \
 	--data.resize '[40, 40]' --data.limit 4 --pipeline '{"stages": "auto"}'
 
 if [ ${#chosen[@]} -gt 0 ]; then

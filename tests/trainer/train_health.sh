@@ -98,7 +98,9 @@ bad="SELECT role, queue, kind, $where, $columns FROM nonfinite_trail WHERE role 
 for rate in 1e3 1e38 1e30; do
 	diverges captured "$rate" "${no_pipeline[@]}" --outfeed.capture "$full"
 	captured="$(db captured "$first") $(db captured "$bad")"
-	for schedule in none Grouped Interleaved Sequential; do
+	sweep none Grouped Interleaved Sequential
+	[ $rate != 1e3 ] || swept=(none Grouped Interleaved Sequential)
+	for schedule in "${swept[@]}"; do
 		pipeline=(--pipeline.schedule "$schedule")
 		[ $schedule != none ] || pipeline=("${no_pipeline[@]}")
 		sweep 1 2 3

@@ -4,7 +4,7 @@
  * and the next look shows all again. Sanitizers see leaks.
  *
  * One allocation fails in each walk through a screen, another one each time, the later
- * the rarer: the one after n is n + 1 + n / 3. IPUSCOPE_TEST_ROUNDS=r has n + 1 + n / r instead.
+ * the rarer: the one after n is n + 1 + n / 2. IPUSCOPE_TEST_ROUNDS=r has n + 1 + n / r instead.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -216,7 +216,7 @@ static void test_a_load_that_fails_is_said_and_the_next_one_shows_all(void **sta
 
 		walk_with(&walks[i], false, &memories[0], -1, &whole);
 		for (size_t m = both ? 0 : (i + 1) % 2; m < ARRAY_LEN(memories); m += both ? 1 : 2)
-			for (long n = 0, more = 1; more; n = next_of(n, 1.0 / 3)) {
+			for (long n = 0, more = 1; more; n = next_of(n, 1.0 / 2)) {
 				char *picture = NULL;
 
 				more = walk_with(&walks[i], false, &memories[m], n, &picture);
