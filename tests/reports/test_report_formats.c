@@ -392,7 +392,7 @@ static bool slow_field(const unsigned char *at, const unsigned char *end,
 static void check_fields(const unsigned char *bytes, size_t size)
 {
 	struct import_wire wire = {bytes, bytes + size};
-	struct import_wire_field got, wanted;
+	struct import_wire_field got = {0}, wanted;
 	const unsigned char *at = bytes;
 	size_t length = 0;
 

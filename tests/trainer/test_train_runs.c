@@ -95,19 +95,22 @@ static const char *const lines[][2] = {
 	{"a comparison of nothing", "compare nosuch"},
 };
 
+/* A number to nine digits: versions of SQLite differ in the fifteenth. */
+#define REAL(x) "CASE WHEN " x " NOT NULL THEN printf('%.9g', " x ") END"
+
 /* What is recorded, but for times of the host. */
 static const char *const questions[] = {
-	"SELECT rank, mode, epoch, execution, step, name, value FROM metrics WHERE name NOT LIKE '%second%' AND name NOT LIKE '%time%' AND name NOT LIKE '%_us' ORDER BY 1, 2, 3, 4, 5, 6",
+	"SELECT rank, mode, epoch, execution, step, name, " REAL("value") " FROM metrics WHERE name NOT LIKE '%second%' AND name NOT LIKE '%time%' AND name NOT LIKE '%_us' ORDER BY 1, 2, 3, 4, 5, 6",
 	"SELECT rank, mode, epoch, execution, first_step, steps, updates, start_cycle, cycles, traced FROM executions ORDER BY 1, 4",
 	"SELECT layer, class, position, stage, output_shape, params, trainable_params, flops FROM layers ORDER BY position",
 	"SELECT queue, key, kind, layer, stage, shape, dtype FROM tensors ORDER BY 1, 2",
-	"SELECT queue, key, kind, layer, stage, phase, mode, epoch, execution, weight_update, step, microbatch, replica, n, n_nan, n_zero, n_pos, n_neg, min, max, mean, std, l1, l2 FROM tensor_stats ORDER BY 1, 2, 7, 8, 9, 10, 11, 12, 13",
+	"SELECT queue, key, kind, layer, stage, phase, mode, epoch, execution, weight_update, step, microbatch, replica, n, n_nan, n_zero, n_pos, n_neg, " REAL("min") ", " REAL("max") ", " REAL("mean") ", " REAL("std") ", " REAL("l1") ", " REAL("l2") " FROM tensor_stats ORDER BY 1, 2, 7, 8, 9, 10, 11, 12, 13",
 	"SELECT queue, key, mode, epoch, weight_update, step, microbatch, replica, shape, hex(data) FROM captures ORDER BY 1, 2, 3, 4, 5, 6, 7, 8",
-	"SELECT mode, epoch, callback, queue, key, shape, mean, std, min, max, nans, infs FROM tensor_epochs ORDER BY 1, 2, 3, 4, 5",
+	"SELECT mode, epoch, callback, queue, key, shape, " REAL("mean") ", " REAL("std") ", " REAL("min") ", " REAL("max") ", nans, infs FROM tensor_epochs ORDER BY 1, 2, 3, 4, 5",
 	"SELECT rule, queue, key, layer, stage, phase, mode, epoch, execution, weight_update, step, microbatch, replica FROM health ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13",
 	"SELECT position, role, queue, key, kind, layer, stage, phase, step, n, n_nan, n_pos_inf FROM nonfinite_trail ORDER BY 1",
 	"SELECT clock, phase, mode, epoch, execution, weight_update, step, microbatch, replica, ipu, stage FROM stage_timings ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11",
-	"SELECT schedule, stages, microbatches, mode, replica, step, makespan_ns, idle_fraction, theory_idle_fraction FROM bubbles WHERE clock = 'device' ORDER BY 4, 5, 6, 7",
+	"SELECT schedule, stages, microbatches, mode, replica, step, makespan_ns, " REAL("idle_fraction") ", " REAL("theory_idle_fraction") " FROM bubbles WHERE clock = 'device' ORDER BY 4, 5, 6, 7",
 	"SELECT mode, epoch, execution, weight_update, step, microbatch, replica, ipu, stage, phase, trace_step, type, name, operation, cycles FROM device_steps ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11",
 	"SELECT variable, layer, kind, shape, dtype, bytes, ipu FROM variables ORDER BY 1, 7",
 	"SELECT category, name, mode, epoch, execution, step, microbatch, replica, stage, phase, count(*) FROM spans WHERE category NOT IN ('writer', 'wait') GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10",
