@@ -15,13 +15,13 @@ ipuscope_add_test(NAME test_train_runs SOURCES test_train_runs.c support/prof_te
 add_dependencies(tests_trainer ipu-train)
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
-foreach(test IN ITEMS train_compare train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_backup train_half train_outfeed_shapes train_watch
+foreach(test IN ITEMS train_compare train_device train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_backup train_half train_outfeed_shapes train_watch
 		train_partition train_regularized train_gpt train_sequences device_conservation train_health train_learns train_hosts train_ranks)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 foreach(test IN ITEMS
 		train_options train_accumulate_outfeed train_callbacks train_images train_inputs train_masks train_outputs train_positions train_shared train_stateful train_text train_twin train_weights train_tutorial
-		train_data train_device train_infeed train_report train_memory
+		train_data train_infeed train_report train_memory
 		train_errors train_keras_files train_supported train_full_disk train_interrupted train_killed train_watched)
 	ipuscope_add_script(NAME ${test} LABELS golden)
 endforeach()
