@@ -112,6 +112,23 @@ static void test_normal_has_mean_zero_and_deviation_one(void **state)
 	assert_close(fourth / DRAWS, 3, 0.05);
 }
 
+/* Box-Muller's first value, by the C library. */
+static void test_normal_is_box_mullers(void **state)
+{
+	struct rng rng, words;
+
+	(void)state;
+	rng_init(&rng, 1, 2, 3, 4);
+	words = rng;
+	for (int i = 0; i < 10000; i++) {
+		const double radius = ((double)(rng_u32(&words) >> 8) + 1.0) / 16777216.0;
+		const double turn = (double)(rng_u32(&words) >> 8) / 16777216.0;
+		const double wanted = sqrt(-2.0 * log(radius)) * cos(2.0 * acos(-1.0) * turn);
+
+		assert_true(fabs((double)rng_normal(&rng) - wanted) < 1e-6);
+	}
+}
+
 static void test_below_is_even_and_in_range(void **state)
 {
 	static const uint32_t bounds[] = {1, 2, 3, 7, 10, 0x80000001u, UINT32_MAX};
@@ -194,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_each_part_of_the_name_makes_another_stream),
 		cmocka_unit_test(test_uniform_is_uniform_and_below_one),
 		cmocka_unit_test(test_normal_has_mean_zero_and_deviation_one),
+		cmocka_unit_test(test_normal_is_box_mullers),
 		cmocka_unit_test(test_below_is_even_and_in_range),
 		cmocka_unit_test(test_shuffle_is_a_permutation),
 		cmocka_unit_test(test_shuffle_reaches_every_order),
