@@ -18,7 +18,7 @@
 
 static FILE *out;
 
-/* FNV-1a, of lists that are too long to print. */
+/* The digest of lists that are too long to print. */
 static uint64_t hash_add(uint64_t hash, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 static uint64_t hash_add(uint64_t hash, const char *format, ...)
@@ -29,9 +29,7 @@ static uint64_t hash_add(uint64_t hash, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	for (const char *c = text; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-	return hash;
+	return support_digest_text(hash, text, strlen(text));
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /*
  * Models that are read or refused: what is said of each, and a digest of all that was read, is that
- * of before, a line for each text in tests/golden/models.txt, which UPDATE_GOLDEN=1 rewrites;
- * IPUSCOPE_TEST_MODELS=1 prints what the digests are of.
+ * of before, a line for each text in tests/golden/models.txt, which UPDATE_GOLDEN=1 rewrites.
  */
 #include <inttypes.h>
 #include <string.h>

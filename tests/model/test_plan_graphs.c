@@ -1,7 +1,7 @@
 /*
  * Runs planned whole: the graph that each becomes, its split into stages and its figures are those
  * of before, in tests/golden/plan_graphs.txt, which UPDATE_GOLDEN=1 rewrites. Of a graph it has the
- * number of lines of each phase and their digest; IPUSCOPE_TEST_GRAPHS=1 writes the lines, too.
+ * number of lines of each phase and their digest.
  */
 #include "model/plan/plan_run.h"
 
@@ -193,15 +193,6 @@ static const struct {
 
 static FILE *out;
 
-static uint64_t digest_of(const char *text)
-{
-	uint64_t digest = UINT64_C(14695981039346656037);
-
-	for (; *text; text++)
-		digest = (digest ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	return digest;
-}
-
 static void add_node(struct str *text, const struct ipu_graph *graph, const struct ipu_node *node)
 {
 	const struct layer_op op = {.op = node->op};
@@ -222,9 +213,8 @@ static void add_node(struct str *text, const struct ipu_graph *graph, const stru
 
 static void print_text(const char *what, int count, struct str *text)
 {
-	fprintf(out, "  %d %s %016" PRIx64, count, what, digest_of(str_peek(text)));
-	if (getenv("IPUSCOPE_TEST_GRAPHS"))
-		fprintf(out, "\n%s", str_peek(text));
+	fprintf(out, "  %d %s %016" PRIx64, count, what,
+		support_digest_text(SUPPORT_DIGEST, str_peek(text), text->length));
 	str_free(text);
 }
 

@@ -537,7 +537,6 @@ static const char *const lines[] = {
 static void print_lines(FILE *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-		uint64_t digest = UINT64_C(14695981039346656037);
 		struct run_file *run;
 		struct err err = {0};
 		char *text = NULL;
@@ -547,11 +546,10 @@ static void print_lines(FILE *out)
 			continue;
 		}
 		assert_int_equal(run_file_text(&text, run, &err), ST_OK);
-		for (const char *c = text; *c; c++)
-			digest = (digest ^ (unsigned char)*c) * UINT64_C(1099511628211);
 		fprintf(out, "%s => %016" PRIx64 ", %lld epochs, batch %lld, %d gradients\n",
-			lines[i], digest, (long long)run->fit.epochs,
-			(long long)run->data.batch_size, run->outfeed.gradients.count);
+			lines[i], support_digest_text(SUPPORT_DIGEST, text, strlen(text)),
+			(long long)run->fit.epochs, (long long)run->data.batch_size,
+			run->outfeed.gradients.count);
 		cJSON_free(text);
 		run_file_free(run);
 	}

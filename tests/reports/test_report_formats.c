@@ -20,13 +20,10 @@
 #include "support/verb_out.h"
 #include "support/wire_text.h"
 
-static char folder[SUPPORT_PATH_SIZE];
-
 static int setup(void **state)
 {
 	(void)state;
-	support_tempdir(folder);
-	verb_enter(folder);
+	verb_enter();
 	return 0;
 }
 
@@ -34,7 +31,6 @@ static int teardown(void **state)
 {
 	(void)state;
 	verb_leave();
-	support_tempdir_remove(folder);
 	return 0;
 }
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
 #include "common/mem.h"
 #include "reports/html/report_html.h"
 #include "reports/import/report_import.h"
@@ -277,7 +276,8 @@ static void print_charts(FILE *out)
 
 	for (char *at = text, *end; (end = strstr(at, "</figure>")); at = end + 1)
 		fprintf(out, "%016llx\n",
-			(unsigned long long)map_bytes(MAP_SEED, at, (size_t)(end - at)));
+			(unsigned long long)support_digest_text(SUPPORT_DIGEST, at,
+								(size_t)(end - at)));
 	free(text);
 }
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "common/map.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "ipuscope/profiler.h"
@@ -23,7 +22,7 @@
 #include "support/prof_testing.h"
 #include "support/verb_out.h"
 
-static char folder[SUPPORT_PATH_SIZE];
+static const char *folder;
 
 /* ---- recordings ------------------------------------------------------------------------------ */
 
@@ -318,8 +317,7 @@ static void write_packed(void)
 static int setup(void **state)
 {
 	(void)state;
-	support_tempdir(folder);
-	verb_enter(folder);
+	folder = verb_enter();
 	report_sample_write("run.db");
 	report_sample_write_empty("empty.db");
 	write_sequences("seq.db");
@@ -347,7 +345,6 @@ static int teardown(void **state)
 {
 	(void)state;
 	verb_leave();
-	support_tempdir_remove(folder);
 	return 0;
 }
 
@@ -472,7 +469,7 @@ static void print_exports(FILE *out)
 		char *bytes = support_read_file(files[i], &length);
 
 		fprintf(out, "%s: %zu bytes, %016" PRIx64 "\n", files[i], length,
-			map_bytes(MAP_SEED, bytes, length));
+			support_digest(SUPPORT_DIGEST, bytes, length));
 		free(bytes);
 	}
 }

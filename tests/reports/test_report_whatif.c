@@ -641,7 +641,7 @@ static const char *const commands[] = {
 static void print_commands(FILE *out)
 {
 	record(RUN(LAYERS, TWO), DATA, planned_cycles(RUN(LAYERS, TWO)));
-	verb_enter(folder);
+	verb_enter();
 	assert_int_equal(rename(path, "two.db"), 0);
 	record(RUN(LAYERS, SLOW), DATA, planned_cycles(RUN(LAYERS, SLOW)));
 	assert_int_equal(rename(path, "slow.db"), 0);

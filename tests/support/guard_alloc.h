@@ -8,7 +8,8 @@
 #include <stddef.h>
 
 /* From now on blocks of at least @least bytes (0: none) have a page behind them that cannot be
- * touched. A block may start at any 8 bytes. No other thread may allocate meanwhile. */
+ * touched. A block may start at any 8 bytes. No other thread may allocate while it is
+ * called. */
 void guard_alloc(size_t least);
 
 #endif /* GUARD_ALLOC_H */

@@ -152,6 +152,30 @@ void support_check_golden(const char *name, void (*print)(FILE *out))
 	free(text);
 }
 
+uint64_t support_digest(uint64_t digest, const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		digest = (digest ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
+	return digest;
+}
+
+uint64_t support_digest_text(uint64_t digest, const char *text, size_t length)
+{
+	if (getenv("IPUSCOPE_TEST_DIGESTED"))
+		fwrite(text, 1, length, stderr);
+	return support_digest(digest, text, length);
+}
+
+uint64_t support_digest_output(const char *text)
+{
+	uint64_t digest = SUPPORT_DIGEST;
+
+	for (const char *version; (version = strstr(text, IPUSCOPE_VERSION));
+	     text = version + strlen(IPUSCOPE_VERSION))
+		digest = support_digest_text(digest, text, (size_t)(version - text));
+	return support_digest_text(digest, text, strlen(text));
+}
+
 /* ---- failing allocations --------------------------------------------------------------------- */
 
 static atomic_long alloc_left;  /* allocations until the one that fails; below 0: past it */

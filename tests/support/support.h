@@ -70,6 +70,15 @@ void support_write_file(const char *path, const void *data, size_t length);
  * UPDATE_GOLDEN=1 in the environment rewrites the file first. */
 void support_check_golden(const char *name, void (*print)(FILE *out));
 
+#define SUPPORT_DIGEST UINT64_C(14695981039346656037)
+/* FNV-1a of @size bytes, from @digest on, which is SUPPORT_DIGEST at first: for goldens of what is
+ * too long to be kept. */
+uint64_t support_digest(uint64_t digest, const void *bytes, size_t size);
+/* The same of a text, which IPUSCOPE_TEST_DIGESTED=1 in the environment prints to stderr. */
+uint64_t support_digest_text(uint64_t digest, const char *text, size_t length);
+/* The digest of what a command prints, but for the version, which changes with each release. */
+uint64_t support_digest_output(const char *text);
+
 /* As if the disk were full: no file may grow beyond @bytes from now on; negative: any may again. */
 void support_limit_files(long bytes);
 

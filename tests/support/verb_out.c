@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/map.h"
 #include "common/mem.h"
 #include "reports/report_verbs.h"
 #include "support/support.h"
@@ -19,9 +18,9 @@ enum {
 	WORDS = 32
 };
 
-static char left[SUPPORT_PATH_SIZE];
+static char left[SUPPORT_PATH_SIZE], folder[SUPPORT_PATH_SIZE];
 
-void verb_enter(const char *folder)
+const char *verb_enter(void)
 {
 	char *source = realpath(support_source_dir(), NULL);
 
@@ -30,12 +29,15 @@ void verb_enter(const char *folder)
 	setenv("IPUSCOPE_SOURCE_DIR", source, 1);
 	free(source);
 	assert_non_null(getcwd(left, sizeof(left)));
+	support_tempdir(folder);
 	assert_int_equal(chdir(folder), 0);
+	return folder;
 }
 
 void verb_leave(void)
 {
 	assert_int_equal(chdir(left), 0);
+	support_tempdir_remove(folder);
 }
 
 static char *read_all(FILE *file)
@@ -98,13 +100,13 @@ static char *verb_masked(const char *words, int *code)
 /* The digests of each eight lines. */
 static void print_digests(FILE *out, const char *text)
 {
-	uint64_t digest = MAP_SEED;
+	uint64_t digest = SUPPORT_DIGEST;
 	int line = 0, column = 0;
 
 	for (const char *end; *text; text = end) {
 		end = text + strcspn(text, "\n");
 		end += *end == '\n';
-		digest = map_bytes(digest, text, (size_t)(end - text));
+		digest = support_digest_text(digest, text, (size_t)(end - text));
 		if (++line % 8 == 0 || !*end) {
 			fprintf(out, "%s%08" PRIx32,
 				column == 0        ? ""
@@ -112,7 +114,7 @@ static void print_digests(FILE *out, const char *text)
 						   : " ",
 				(uint32_t)digest);
 			column++;
-			digest = MAP_SEED;
+			digest = SUPPORT_DIGEST;
 		}
 	}
 	fprintf(out, "\n");
@@ -123,8 +125,8 @@ void verb_digest(FILE *out, const char *command)
 	int code;
 	char *text = verb_masked(command, &code);
 
-	fprintf(out, "%08" PRIx32 " %d %-56s", (uint32_t)map_bytes(MAP_SEED, text, strlen(text)),
-		code, command);
+	fprintf(out, "%08" PRIx32 " %d %-56s",
+		(uint32_t)support_digest_text(SUPPORT_DIGEST, text, strlen(text)), code, command);
 	free(text);
 }
 

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Make @folder the current one, so that names in it are the same everywhere; and go back. */
-void verb_enter(const char *folder);
+/* Make a new folder the current one, so that names in it are the same everywhere; it is static. And
+ * go back, and remove it. */
+const char *verb_enter(void);
 void verb_leave(void);
 
 /* Run `ipu-report @words`, split at blanks, and return what it printed to both of its outputs;

@@ -1,8 +1,7 @@
 /*
  * Small trainings by the program itself: what it prints, the files that it leaves and what it
  * records are those of before, but for what the host measured: digests in
- * tests/golden/train_runs.txt, which UPDATE_GOLDEN=1 rewrites. IPUSCOPE_TEST_RUNS=1 prints what the
- * digests are of.
+ * tests/golden/train_runs.txt, which UPDATE_GOLDEN=1 rewrites.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -14,8 +13,7 @@
 #include "common/npz_writer.h"
 #include "support/prof_testing.h"
 
-#define ROWS  48
-#define START UINT64_C(14695981039346656037)
+#define ROWS 48
 
 /* clang-format off */
 static const char run[] =
@@ -121,16 +119,13 @@ static uint64_t digest;
 
 static void add(const char *text, size_t length)
 {
-	for (size_t i = 0; i < length; i++)
-		digest = (digest ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
-	if (getenv("IPUSCOPE_TEST_RUNS"))
-		fwrite(text, 1, length, stderr);
+	digest = support_digest_text(digest, text, length);
 }
 
 static void print_digest(const char *what, FILE *out)
 {
 	fprintf(out, "%s%016" PRIx64, what, digest);
-	digest = START;
+	digest = SUPPORT_DIGEST;
 }
 
 static void write_data(void)
@@ -263,7 +258,7 @@ static void print_all(FILE *out)
 	assert_int_equal(chdir(own), 0);
 	write_data();
 	write_arrays();
-	digest = START;
+	digest = SUPPORT_DIGEST;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		const bool reports = lines[i][0][0] == '+';
 		struct support_result result;

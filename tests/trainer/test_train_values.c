@@ -341,8 +341,7 @@ static uint64_t *digest_of(struct digest *digest, const char *queue)
 
 static void add_bytes(uint64_t *hash, const void *bytes, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		*hash = (*hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3ull;
+	*hash = support_digest(*hash, bytes, count);
 }
 
 static void take(void *user, struct ips_trainer *trainer, const struct ips_trainer_outfeed *sent)

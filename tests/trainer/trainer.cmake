@@ -14,7 +14,8 @@ ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_S
 ipuscope_add_test(NAME test_train_runs SOURCES test_train_runs.c support/prof_testing.c LIBS trainer PkgConfig::SQLITE LABELS unit trainer)
 add_dependencies(tests_trainer ipu-train)
 
-# The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
+# The same bytes in many forms, and whole trainings, whose code other tests run under the sanitizers; of train_compare they run
+# what is refused.
 foreach(test IN ITEMS train_compare train_device train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_backup train_half train_outfeed_shapes train_watch
 		train_partition train_regularized train_gpt train_sequences device_conservation train_health train_learns train_hosts train_ranks)
 	ipuscope_add_script(NAME ${test} LABELS golden release)

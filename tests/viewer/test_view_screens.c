@@ -36,7 +36,6 @@
 
 #define WALK_SIZE 512 /* bytes of a walk's heading */
 #define A_LINE    11  /* digests */
-#define DIGEST    2166136261U
 
 /* ---- recordings ------------------------------------------------------------------------------ */
 
@@ -201,13 +200,6 @@ static const char *recording(struct walks *walks, const char *name, bool other)
 
 /* ---- digests --------------------------------------------------------------------------------- */
 
-static uint32_t digest_of(uint32_t digest, const void *bytes, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		digest = (digest ^ ((const unsigned char *)bytes)[i]) * 16777619U;
-	return digest;
-}
-
 /* Is the same each time: has neither the file's size, which is SQLite's, nor how long a query
  * took. */
 static bool line_is_steady(const char *line)
@@ -239,7 +231,7 @@ static uint32_t digest_of_screen(const struct view_session *session)
 {
 	const struct view_canvas *canvas = &session->canvas;
 	char *text = view_rig_text(session), *rest = text, *line;
-	uint32_t digest = DIGEST;
+	uint64_t digest = SUPPORT_DIGEST;
 	bool span;
 
 	for (int y = 0; (line = strsep(&rest, "\n")) && y < canvas->height; y++) {
@@ -248,12 +240,12 @@ static uint32_t digest_of_screen(const struct view_session *session)
 		if (!line_is_steady(line))
 			continue;
 		span = forget_span(line);
-		digest = digest_of(digest, line, strlen(line) + 1);
+		digest = support_digest(digest, line, strlen(line) + 1);
 		for (int x = 0; x < canvas->width && !span; x++)
-			digest = digest_of(digest, &row[x].style, sizeof(row[x].style));
+			digest = support_digest(digest, &row[x].style, sizeof(row[x].style));
 	}
 	free(text);
-	return digest;
+	return (uint32_t)digest;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -361,7 +353,7 @@ static bool add_print(struct walks *walks, FILE *out, int *count, const char *na
 	fputs(err.text, to);
 	fclose(to);
 	view_session_close(&session);
-	add(walks, out, count, digest_of(DIGEST, text, size), text);
+	add(walks, out, count, (uint32_t)support_digest(SUPPORT_DIGEST, text, size), text);
 	free(text);
 	return true;
 }
@@ -429,7 +421,7 @@ static void print_screen(struct walks *walks, FILE *out)
 static uint32_t digest_of_output(struct walks *walks, int fd, int *lines)
 {
 	char *text = support_read_file("out.txt", NULL), *rest = text, *line;
-	uint32_t digest = DIGEST;
+	uint64_t digest = SUPPORT_DIGEST;
 
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
@@ -439,11 +431,11 @@ static uint32_t digest_of_output(struct walks *walks, int fd, int *lines)
 	while ((line = strsep(&rest, "\n"))) {
 		forget_span(line);
 		if (line_is_steady(line))
-			digest = digest_of(digest, line, strlen(line) + 1);
+			digest = support_digest(digest, line, strlen(line) + 1);
 		*lines += rest != NULL;
 	}
 	free(text);
-	return digest;
+	return (uint32_t)digest;
 }
 
 /* The words of a line, from @words[1] on; '...' keeps blanks. Returns their number. */
