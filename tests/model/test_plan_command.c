@@ -137,45 +137,10 @@ static void print_text(const char *text, FILE *out)
 	fprintf(out, " => %d lines, %016" PRIx64 "\n", count, support_digest_output(text));
 }
 
-/* What comes to the descriptor @to goes to a file, until it is given back. */
-struct caught {
-	FILE *file;
-	int to, saved;
-};
-
-static void catch_output(struct caught *caught, int to)
-{
-	caught->file = tmpfile();
-	assert_non_null(caught->file);
-	caught->to = to;
-	caught->saved = dup(to);
-	assert_true(caught->saved >= 0);
-	assert_int_equal(dup2(fileno(caught->file), to), to);
-}
-
-/* The text; the caller's. */
-static char *give_back(struct caught *caught)
-{
-	char *text;
-	long length;
-
-	assert_int_equal(dup2(caught->saved, caught->to), caught->to);
-	close(caught->saved);
-	assert_int_equal(fseek(caught->file, 0, SEEK_END), 0);
-	length = ftell(caught->file);
-	assert_true(length >= 0);
-	rewind(caught->file);
-	text = mem_calloc((size_t)length + 1, 1);
-	assert_non_null(text);
-	assert_int_equal(fread(text, 1, (size_t)length, caught->file), (size_t)length);
-	fclose(caught->file);
-	return text;
-}
-
 static void print_line(const char *line, FILE *out)
 {
 	char *words = mem_printf("ipu-plan %s", line), *argv[WORDS_MOST], *rest = NULL, *text[2];
-	struct caught caught[2];
+	struct support_caught caught[2];
 	int argc = 0, code;
 
 	assert_non_null(words);
@@ -183,37 +148,28 @@ static void print_line(const char *line, FILE *out)
 		assert_true(argc < WORDS_MOST);
 		argv[argc++] = word;
 	}
-	fflush(stdout);
-	fflush(stderr);
-	catch_output(&caught[0], STDOUT_FILENO);
-	catch_output(&caught[1], STDERR_FILENO);
+	support_catch(&caught[0], STDOUT_FILENO, -1);
+	support_catch(&caught[1], STDERR_FILENO, -1);
 	code = plan_command(argc, argv, &trainer);
-	fflush(stdout);
-	fflush(stderr);
-	text[1] = give_back(&caught[1]);
-	text[0] = give_back(&caught[0]);
+	text[1] = support_give_back(&caught[1]);
+	text[0] = support_give_back(&caught[0]);
 	/* What is refused prints nothing else. */
 	assert_int_equal(!text[0][0], code != 0);
 	assert_int_equal(!text[1][0], code == 0);
 	fprintf(out, "%d ipu-plan %s", code, line);
 	print_text(text[code != 0], out);
-	mem_free(text[0]);
-	mem_free(text[1]);
+	free(text[0]);
+	free(text[1]);
 	mem_free(words);
 }
 
 static void print_all(FILE *out)
 {
-	char before[SUPPORT_PATH_SIZE], own[SUPPORT_PATH_SIZE];
-
-	assert_non_null(getcwd(before, sizeof(before)));
-	support_tempdir(own);
-	assert_int_equal(chdir(own), 0);
+	support_enter();
 	support_write_file(RUN, run, strlen(run));
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		print_line(lines[i], out);
-	assert_int_equal(chdir(before), 0);
-	support_tempdir_remove(own);
+	support_leave();
 }
 
 static void test_nothing_that_is_answered_changes_unseen(void **state)

@@ -23,14 +23,14 @@
 static int setup(void **state)
 {
 	(void)state;
-	verb_enter();
+	support_enter();
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	verb_leave();
+	support_leave();
 	return 0;
 }
 

@@ -317,7 +317,7 @@ static void write_packed(void)
 static int setup(void **state)
 {
 	(void)state;
-	folder = verb_enter();
+	folder = support_enter();
 	report_sample_write("run.db");
 	report_sample_write_empty("empty.db");
 	write_sequences("seq.db");
@@ -344,7 +344,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	verb_leave();
+	support_leave();
 	return 0;
 }
 

@@ -641,7 +641,7 @@ static const char *const commands[] = {
 static void print_commands(FILE *out)
 {
 	record(RUN(LAYERS, TWO), DATA, planned_cycles(RUN(LAYERS, TWO)));
-	verb_enter();
+	support_enter();
 	assert_int_equal(rename(path, "two.db"), 0);
 	record(RUN(LAYERS, SLOW), DATA, planned_cycles(RUN(LAYERS, SLOW)));
 	assert_int_equal(rename(path, "slow.db"), 0);
@@ -656,7 +656,7 @@ static void print_commands(FILE *out)
 	free(verb_out("merge rank0.db rank1.db more0.db -o third.db --align none --ranks order",
 		      NULL));
 	verb_print(out, commands, ARRAY_LEN(commands));
-	verb_leave();
+	support_leave();
 }
 
 static void the_command_prints_what_was_predicted(void **state)

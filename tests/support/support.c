@@ -152,6 +152,54 @@ void support_check_golden(const char *name, void (*print)(FILE *out))
 	free(text);
 }
 
+static char entered[SUPPORT_PATH_SIZE], left[SUPPORT_PATH_SIZE];
+
+const char *support_enter(void)
+{
+	char *source = realpath(support_source_dir(), NULL);
+
+	support_must(source != NULL, support_source_dir());
+	setenv("IPUSCOPE_SOURCE_DIR", source, 1);
+	free(source);
+	support_must(getcwd(left, sizeof(left)) != NULL, "the current folder");
+	support_tempdir(entered);
+	support_must(chdir(entered) == 0, entered);
+	return entered;
+}
+
+void support_leave(void)
+{
+	support_must(chdir(left) == 0, left);
+	support_tempdir_remove(entered);
+}
+
+void support_catch(struct support_caught *caught, int to, int also)
+{
+	fflush(NULL);
+	*caught = (struct support_caught){.file = tmpfile(), .to = {to, also}};
+	support_must(caught->file != NULL, "a temporary file");
+	for (int i = 0; i < 2 && caught->to[i] >= 0; i++) {
+		caught->kept[i] = dup(caught->to[i]);
+		support_must(caught->kept[i] >= 0, "dup()");
+		support_must(dup2(fileno(caught->file), caught->to[i]) >= 0, "dup2()");
+	}
+}
+
+char *support_give_back(struct support_caught *caught)
+{
+	char *text;
+
+	fflush(NULL);
+	for (int i = 0; i < 2 && caught->to[i] >= 0; i++) {
+		support_must(dup2(caught->kept[i], caught->to[i]) >= 0, "dup2()");
+		close(caught->kept[i]);
+	}
+	rewind(caught->file);
+	text = support_read_stream(caught->file, NULL);
+	fclose(caught->file);
+	return text;
+}
+
 uint64_t support_digest(uint64_t digest, const void *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)

@@ -63,6 +63,20 @@ unsigned support_rounds(unsigned released);
  * or $IPUSCOPE_TEST_SWEEPS is "all". */
 unsigned support_stride(void);
 
+/* Make a new folder the current one, so that names in it are the same everywhere; it is static.
+ * support_source_dir() stays right. And go back, and remove it. */
+const char *support_enter(void);
+void support_leave(void);
+
+/* What this process writes to a descriptor or two goes to a file, until it is given back. */
+struct support_caught {
+	FILE *file;
+	int to[2], kept[2]; /* to[1] negative: one alone */
+};
+void support_catch(struct support_caught *caught, int to, int also);
+/* The text, 0-terminated; the caller's (free). */
+char *support_give_back(struct support_caught *caught);
+
 /* All of a file, 0-terminated; the caller's (free). @length may be NULL. */
 char *support_read_file(const char *path, size_t *length);
 void support_write_file(const char *path, const void *data, size_t length);

@@ -9,79 +9,28 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/mem.h"
 #include "reports/report_verbs.h"
 #include "support/support.h"
 
-enum {
-	OUTPUTS = 2,
-	WORDS = 32
-};
-
-static char left[SUPPORT_PATH_SIZE], folder[SUPPORT_PATH_SIZE];
-
-const char *verb_enter(void)
-{
-	char *source = realpath(support_source_dir(), NULL);
-
-	/* Where goldens are found from then on, too. */
-	assert_non_null(source);
-	setenv("IPUSCOPE_SOURCE_DIR", source, 1);
-	free(source);
-	assert_non_null(getcwd(left, sizeof(left)));
-	support_tempdir(folder);
-	assert_int_equal(chdir(folder), 0);
-	return folder;
-}
-
-void verb_leave(void)
-{
-	assert_int_equal(chdir(left), 0);
-	support_tempdir_remove(folder);
-}
-
-static char *read_all(FILE *file)
-{
-	const long size = ftell(file);
-	char *text = calloc(1, (size_t)size + 1);
-
-	assert_non_null(text);
-	rewind(file);
-	assert_int_equal(fread(text, 1, (size_t)size, file), size);
-	return text;
-}
+#define WORDS 32
 
 char *verb_out(const char *words, int *code)
 {
-	static const int outputs[OUTPUTS] = {STDOUT_FILENO, STDERR_FILENO};
-	char *line = strdup(words), *argv[WORDS + 1] = {"ipu-report"}, *rest = NULL, *text;
-	FILE *file = tmpfile();
-	int kept[OUTPUTS], argc = 1, result;
+	char *line = strdup(words), *argv[WORDS + 1] = {"ipu-report"}, *rest = NULL;
+	struct support_caught caught;
+	int argc = 1, result;
 
-	assert_non_null(file);
 	setenv("TZ", "UTC", 1);
 	for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		assert_true(argc < WORDS);
 		argv[argc++] = word;
 	}
-	fflush(NULL);
-	for (int i = 0; i < OUTPUTS; i++) {
-		kept[i] = dup(outputs[i]);
-		assert_true(kept[i] >= 0 && dup2(fileno(file), outputs[i]) >= 0);
-	}
+	support_catch(&caught, STDOUT_FILENO, STDERR_FILENO);
 	result = report_command(argc, argv);
-	fflush(stdout);
-	for (int i = 0; i < OUTPUTS; i++) {
-		dup2(kept[i], outputs[i]);
-		close(kept[i]);
-	}
-	fseek(file, 0, SEEK_END);
 	if (code)
 		*code = result;
-	text = read_all(file);
-	fclose(file);
 	free(line);
-	return text;
+	return support_give_back(&caught);
 }
 
 /* The same, its version as Vs. */

@@ -7,11 +7,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Make a new folder the current one, so that names in it are the same everywhere; it is static. And
- * go back, and remove it. */
-const char *verb_enter(void);
-void verb_leave(void);
-
 /* Run `ipu-report @words`, split at blanks, and return what it printed to both of its outputs;
  * *@code, unless NULL: its exit code. 0-terminated; the caller's (free). */
 char *verb_out(const char *words, int *code);

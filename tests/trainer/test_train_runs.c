@@ -251,11 +251,7 @@ static void print_report(FILE *out)
 
 static void print_all(FILE *out)
 {
-	char before[SUPPORT_PATH_SIZE], own[SUPPORT_PATH_SIZE];
-
-	assert_non_null(getcwd(before, sizeof(before)));
-	support_tempdir(own);
-	assert_int_equal(chdir(own), 0);
+	support_enter();
 	write_data();
 	write_arrays();
 	digest = SUPPORT_DIGEST;
@@ -286,8 +282,7 @@ static void print_all(FILE *out)
 		fputc('\n', out);
 		support_result_free(&result);
 	}
-	assert_int_equal(chdir(before), 0);
-	support_tempdir_remove(own);
+	support_leave();
 }
 
 static void test_no_training_changes_unseen(void **state)

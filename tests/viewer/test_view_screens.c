@@ -9,7 +9,6 @@
  * what in it. With IPUSCOPE_TEST_SCREENS=FILE all screens are written there, so that those of two
  * builds can be compared.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +167,7 @@ static const char steady[] =
 	"write_ns = 0;";
 
 struct walks {
-	char folder[SUPPORT_PATH_SIZE];
+	const char *folder;
 	bool made[2 * ARRAY_LEN(recordings)];
 	char name[WALK_SIZE]; /* of the walk: its heading */
 	FILE *screens;        /* NULL: not asked for */
@@ -417,14 +416,12 @@ static void print_screen(struct walks *walks, FILE *out)
 
 #define WORDS_MOST 16
 
-/* Of what a command printed, which is taken out of the file behind @fd; the lines' number too. */
-static uint32_t digest_of_output(struct walks *walks, int fd, int *lines)
+/* Of what a command printed, which is cut into its lines; their number too. */
+static uint32_t digest_of_output(struct walks *walks, char *text, int *lines)
 {
-	char *text = support_read_file("out.txt", NULL), *rest = text, *line;
 	uint64_t digest = SUPPORT_DIGEST;
+	char *rest = text, *line;
 
-	assert_int_equal(ftruncate(fd, 0), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	if (walks->screens)
 		fprintf(walks->screens, "==== %s\n%s\n", walks->name, text);
 	*lines = 0;
@@ -434,7 +431,6 @@ static uint32_t digest_of_output(struct walks *walks, int fd, int *lines)
 			digest = support_digest(digest, line, strlen(line) + 1);
 		*lines += rest != NULL;
 	}
-	free(text);
 	return (uint32_t)digest;
 }
 
@@ -461,9 +457,9 @@ static int words_of(char *line, char *words[WORDS_MOST + 1])
  * exit code, what it printed, and what it said of errors. */
 static void print_command(struct walks *walks, FILE *out)
 {
-	char line[WALK_SIZE], *words[WORDS_MOST + 1], *from, *name, *said;
-	const int kept[] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
-	int lines, code, count, fd;
+	char line[WALK_SIZE], *words[WORDS_MOST + 1], *from, *name, *printed, *said;
+	struct support_caught output, errors;
+	int lines, code, count;
 	uint32_t digest;
 
 	snprintf(line, sizeof(line), "%s", walks->name);
@@ -473,24 +469,18 @@ static void print_command(struct walks *walks, FILE *out)
 	for (char *rest = line; (name = strsep(&rest, " "));)
 		if (*name)
 			recording(walks, name, false);
-	fd = open("out.txt", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
-	assert_non_null(freopen("err.txt", "w", stderr));
-	assert_true(fd >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
 	count = words_of(from + 3, words);
+	support_catch(&output, STDOUT_FILENO, -1);
+	support_catch(&errors, STDERR_FILENO, -1);
 	code = view_command(count, words);
-	fflush(stdout);
-	fflush(stderr);
-	dup2(kept[0], STDOUT_FILENO);
-	dup2(kept[1], STDERR_FILENO);
-	digest = digest_of_output(walks, fd, &lines);
-	said = support_read_file("err.txt", NULL);
+	said = support_give_back(&errors);
+	printed = support_give_back(&output);
+	digest = digest_of_output(walks, printed, &lines);
 	fprintf(out, "\t%d, %d lines, %08x\n", code, lines, digest);
 	for (char *rest = said; (name = strsep(&rest, "\n")) && *name;)
 		fprintf(out, "\t%s\n", name);
+	free(printed);
 	free(said);
-	close(fd);
-	close(kept[0]);
-	close(kept[1]);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -557,7 +547,7 @@ static int setup(void **state)
 
 	assert_non_null(walks);
 	walks->screens = screens ? fopen(screens, "w") : NULL;
-	support_tempdir(walks->folder);
+	walks->folder = support_enter();
 	setenv("XDG_STATE_HOME", walks->folder, 1);
 	setenv("TZ", "UTC", 1);
 	setenv("LC_ALL", "C", 1);
@@ -565,7 +555,6 @@ static int setup(void **state)
 	setenv("TMPDIR", walks->folder, 1); /* runs of this machine are announced there */
 	unsetenv("COLORFGBG");
 	unsetenv("COLUMNS");
-	assert_int_equal(chdir(walks->folder), 0);
 	support_write_file("view.json", settings, sizeof(settings) - 1);
 	*state = walks;
 	return 0;
@@ -577,7 +566,7 @@ static int teardown(void **state)
 
 	if (walks->screens)
 		fclose(walks->screens);
-	support_tempdir_remove(walks->folder);
+	support_leave();
 	free(walks);
 	return 0;
 }
