@@ -691,18 +691,16 @@ static void test_what_nobody_writes_any_more_is_removed(void **state)
 		{"a.np.123-1.tmp", false},  {"b.a.npz.123-1.tmp", false},
 		{"a.npz", false},
 	};
-	char folder[SUPPORT_PATH_SIZE], path[2 * SUPPORT_PATH_SIZE], before[SUPPORT_PATH_SIZE];
+	const char *folder = support_enter();
+	char path[2 * SUPPORT_PATH_SIZE];
 	int fd;
 
 	(void)state;
-	support_tempdir(folder);
 	snprintf(path, sizeof(path), "%s/none/a.npz", folder);
 	assert_false(fs_remove_stale(path));
 	memset(path, '/', FS_PATH_SIZE);
 	path[FS_PATH_SIZE] = '\0';
 	assert_false(fs_remove_stale(path));
-	assert_non_null(getcwd(before, sizeof(before)));
-	assert_int_equal(chdir(folder), 0);
 	/* With the folder in the path, and without. */
 	for (int whole = 0; whole < 2; whole++) {
 		snprintf(path, sizeof(path), "%s%sa.npz", whole ? folder : "", whole ? "/" : "");
@@ -724,8 +722,7 @@ static void test_what_nobody_writes_any_more_is_removed(void **state)
 		assert_true(fs_remove_stale(path));
 		assert_false(fs_exists("a.npz.5-7.tmp") || fs_exists("a.npz.5-7.tmp-wal"));
 	}
-	assert_int_equal(chdir(before), 0);
-	support_tempdir_remove(folder);
+	support_leave();
 }
 
 int main(void)

@@ -298,12 +298,10 @@ static void check_found(const char *word, const char *path)
 static void test_a_word_is_a_file_or_an_example(void **state)
 {
 	static const char text[] = "{}";
-	char folder[FS_PATH_SIZE], path[FS_PATH_SIZE], before[FS_PATH_SIZE], own[FS_PATH_SIZE];
+	char folder[FS_PATH_SIZE], path[FS_PATH_SIZE];
 
 	(void)state;
-	assert_non_null(getcwd(before, sizeof(before)));
-	support_tempdir(own);
-	assert_int_equal(chdir(own), 0);
+	support_enter();
 	assert_true(fs_shared(folder, "examples"));
 	assert_true(fs_path(path, "%s/keras-mnist.json", folder));
 	check_found("keras-mnist", path);
@@ -321,8 +319,7 @@ static void test_a_word_is_a_file_or_an_example(void **state)
 	assert_int_equal(mkdir("keras-mnist.json", 0777), 0);
 	check_found("keras-mnist", path);
 	check_found("keras-mnist.json", path);
-	assert_int_equal(chdir(before), 0);
-	support_tempdir_remove(own);
+	support_leave();
 }
 
 static void test_a_word_that_is_neither_names_the_nearest_example(void **state)
