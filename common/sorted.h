@@ -1,9 +1,10 @@
 /*
- * Comparators and binary search. Threading: none. Ownership: none.
+ * Comparators, binary search and a heap. Threading: none. Ownership: none.
  */
 #ifndef COMMON_SORTED_H
 #define COMMON_SORTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -102,6 +103,32 @@ static inline size_t sorted_place(const void *items, size_t count, size_t size, 
 
 	SORTED_FIRST(at, 0, count, sorted_number((const char *)items + at * size, offset) < key);
 	return at;
+}
+
+/* ---- heap ------------------------------------------------------------------------------------ */
+
+/*
+ * Restore the order of @heap, the numbers of @count items, after the item at @at moved back in it:
+ * heap[0] is the first item. @before says whether item @a goes before item @b. From the last half
+ * to 0, this makes a heap of any numbers.
+ */
+static inline void sorted_sift(size_t *heap, size_t count, size_t at,
+			       bool (*before)(const void *items, size_t a, size_t b),
+			       const void *items)
+{
+	for (;;) {
+		size_t child = 2 * at + 1, item = heap[at];
+
+		if (child >= count)
+			return;
+		if (child + 1 < count && before(items, heap[child + 1], heap[child]))
+			child++;
+		if (!before(items, heap[child], item))
+			return;
+		heap[at] = heap[child];
+		heap[child] = item;
+		at = child;
+	}
 }
 
 #endif /* COMMON_SORTED_H */

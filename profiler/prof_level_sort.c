@@ -36,6 +36,8 @@ struct prof_level_sort {
 	uint64_t written;
 	struct level_run *runs;
 	size_t run_count, run_capacity;
+	size_t *heap; /* of the runs that have rows left: that with the least one is the first */
+	size_t heap_count;
 };
 
 enum status prof_level_sort_new(struct prof_level_sort **out, const char *beside, size_t rows,
@@ -64,6 +66,7 @@ void prof_level_sort_free(struct prof_level_sort *sort)
 		return;
 	if (sort->fd >= 0)
 		close(sort->fd);
+	mem_free(sort->heap);
 	mem_free(sort->runs);
 	mem_free(sort->rows);
 	mem_free(sort);
@@ -160,6 +163,15 @@ static enum status fill_window(struct prof_level_sort *sort, struct level_run *r
 	return status;
 }
 
+/* Of equal rows that of the earlier run comes first. */
+static bool run_before(const void *items, size_t a, size_t b)
+{
+	const struct level_run *runs = items, *x = &runs[a], *y = &runs[b];
+	const int order = compare_keys(&x->window[x->from], &y->window[y->from]);
+
+	return order != 0 ? order < 0 : a < b;
+}
+
 /* Prepare the merge: a buffer that was never full is the only run. */
 static enum status begin_merge(struct prof_level_sort *sort, struct err *err)
 {
@@ -173,30 +185,42 @@ static enum status begin_merge(struct prof_level_sort *sort, struct err *err)
 		sort_buffer(sort);
 		sort->runs[sort->run_count++] =
 			(struct level_run){.window = sort->rows, .to = sort->count};
-		return ST_OK;
 	}
+	if (status != ST_OK)
+		return status;
+	sort->heap = mem_calloc(sort->run_count, sizeof(*sort->heap));
+	if (!sort->heap)
+		return err_nomem(err);
 	for (size_t i = 0; i < sort->run_count && status == ST_OK; i++) {
-		sort->runs[i].size = sort->capacity / sort->run_count;
-		sort->runs[i].window = sort->rows + i * sort->runs[i].size;
-		status = fill_window(sort, &sort->runs[i], err);
+		struct level_run *run = &sort->runs[i];
+
+		if (sort->fd >= 0) {
+			run->size = sort->capacity / sort->run_count;
+			run->window = sort->rows + i * run->size;
+			status = fill_window(sort, run, err);
+		}
+		if (run->from < run->to)
+			sort->heap[sort->heap_count++] = i;
 	}
+	for (size_t i = sort->heap_count / 2; i-- > 0 && status == ST_OK;)
+		sorted_sift(sort->heap, sort->heap_count, i, run_before, sort->runs);
 	return status;
 }
 
-/* Return the run with the least row, the earliest of several; NULL: all are at their end. */
-static struct level_run *least_run(const struct prof_level_sort *sort)
+/* Go on to the row after the least. */
+static enum status advance_merge(struct prof_level_sort *sort, struct err *err)
 {
-	struct level_run *least = NULL;
+	struct level_run *run = &sort->runs[sort->heap[0]];
+	enum status status;
 
-	for (size_t i = 0; i < sort->run_count; i++) {
-		struct level_run *run = &sort->runs[i];
-
-		if (run->from < run->to &&
-		    (!least ||
-		     compare_keys(&run->window[run->from], &least->window[least->from]) < 0))
-			least = run;
-	}
-	return least;
+	run->from++;
+	status = fill_window(sort, run, err);
+	if (status != ST_OK)
+		return status;
+	if (run->from == run->to)
+		sort->heap[0] = sort->heap[--sort->heap_count];
+	sorted_sift(sort->heap, sort->heap_count, 0, run_before, sort->runs);
+	return ST_OK;
 }
 
 static enum status put_row(struct prof_insert *rows, const struct level_row *row, struct err *err)
@@ -222,11 +246,11 @@ enum status prof_level_sort_load(struct prof_level_sort *sort, struct prof_inser
 {
 	struct level_row sum = {.count = 0};
 	enum status status = begin_merge(sort, err);
-	struct level_run *run;
 	bool any = false;
 
-	while (status == ST_OK && (run = least_run(sort))) {
-		const struct level_row *row = &run->window[run->from++];
+	while (status == ST_OK && sort->heap_count > 0) {
+		const struct level_run *run = &sort->runs[sort->heap[0]];
+		const struct level_row *row = &run->window[run->from];
 
 		if (any && compare_keys(&sum, row) == 0) {
 			sum.busy_ns += row->busy_ns;
@@ -241,7 +265,7 @@ enum status prof_level_sort_load(struct prof_level_sort *sort, struct prof_inser
 			sum = *row;
 			any = true;
 		}
-		status = fill_window(sort, run, err);
+		status = advance_merge(sort, err);
 	}
 	if (status == ST_OK && any)
 		status = put_row(rows, &sum, err);

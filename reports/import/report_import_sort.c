@@ -429,30 +429,12 @@ static void fill_run(struct import_sorter *sorter, struct sort_run *run, struct 
 }
 
 /* Of equal records that of the earlier run comes first. */
-static bool run_before(const struct import_sorter *sorter, size_t a, size_t b)
+static bool run_before(const void *items, size_t a, size_t b)
 {
+	const struct import_sorter *sorter = items;
 	const int order = sorter->order(run_record(&sorter->runs[a]), run_record(&sorter->runs[b]));
 
 	return order != 0 ? order < 0 : a < b;
-}
-
-static void sift_down(struct import_sorter *sorter, size_t at)
-{
-	for (;;) {
-		size_t child = 2 * at + 1, run;
-
-		if (child >= sorter->heap_count)
-			return;
-		if (child + 1 < sorter->heap_count &&
-		    run_before(sorter, sorter->heap[child + 1], sorter->heap[child]))
-			child++;
-		if (!run_before(sorter, sorter->heap[child], sorter->heap[at]))
-			return;
-		run = sorter->heap[at];
-		sorter->heap[at] = sorter->heap[child];
-		sorter->heap[child] = run;
-		at = child;
-	}
 }
 
 /* Begin to merge @count runs from @first on, at most MERGED. */
@@ -465,7 +447,7 @@ static void begin_merge(struct import_sorter *sorter, size_t first, size_t count
 		sorter->heap[sorter->heap_count++] = first + i;
 	}
 	for (size_t i = sorter->heap_count / 2; i-- > 0 && !err_stuck(err);)
-		sift_down(sorter, i);
+		sorted_sift(sorter->heap, sorter->heap_count, i, run_before, sorter);
 }
 
 /* Go on to the record after the first. */
@@ -479,7 +461,7 @@ static void advance_merge(struct import_sorter *sorter, struct err *err)
 		return;
 	if (!run_record(run))
 		sorter->heap[0] = sorter->heap[--sorter->heap_count];
-	sift_down(sorter, 0);
+	sorted_sift(sorter->heap, sorter->heap_count, 0, run_before, sorter);
 }
 
 /* Merge @count runs from @first on into one that takes their place, and give back their room. */

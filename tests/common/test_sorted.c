@@ -120,12 +120,46 @@ static void test_the_place_is_the_first_that_is_not_below(void **state)
 	}
 }
 
+static bool below(const void *items, size_t a, size_t b)
+{
+	const unsigned *numbers = items;
+
+	return numbers[a] != numbers[b] ? numbers[a] < numbers[b] : a < b;
+}
+
+static void test_a_heap_gives_its_items_in_order(void **state)
+{
+	unsigned numbers[40], seed = 1;
+	size_t heap[40];
+
+	(void)state;
+	for (size_t count = 0; count <= 40; count++) {
+		size_t left = count, last = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			seed = seed * 1664525u + 1013904223u;
+			numbers[i] = seed >> 28; /* many are equal */
+			heap[i] = i;
+		}
+		for (size_t i = count / 2; i-- > 0;)
+			sorted_sift(heap, count, i, below, numbers);
+		for (; left > 0; left--) {
+			if (left < count)
+				assert_true(below(numbers, last, heap[0]));
+			last = heap[0];
+			heap[0] = heap[left - 1];
+			sorted_sift(heap, left - 1, 0, below, numbers);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers_are_compared_in_their_own_type),
 		cmocka_unit_test(test_the_first_member_that_differs_decides),
 		cmocka_unit_test(test_the_place_is_the_first_that_is_not_below),
+		cmocka_unit_test(test_a_heap_gives_its_items_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
