@@ -54,7 +54,14 @@ file per run: to look at in a terminal viewer, as reports, or with sqlite3.
 This package has the commands ipu-train, ipu-run, ipu-view, ipu-report,
 ipu-plan and ipu-monitor, examples, documents, and scripts that fetch data
 sets.")
-set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_RECOMMENDS "curl | wget")
+set(recommends "curl | wget")
+# libhdf5 is loaded only for the files that need it, so no program says that it is linked with it.
+if(HDF5_FOUND)
+	execute_process(COMMAND dpkg-query -S ${HDF5_REAL_PATH} OUTPUT_VARIABLE hdf5_package)
+	string(REGEX REPLACE ":.*" "" hdf5_package "${hdf5_package}")
+	string(APPEND recommends ", ${hdf5_package}")
+endif()
+set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_RECOMMENDS "${recommends}")
 set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_SUGGESTS "sqlite3, libopenblas0")
 
 set(dev_depends "")
