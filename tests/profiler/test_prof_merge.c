@@ -836,7 +836,7 @@ static void test_memory_that_sqlite_lacks_is_told(void **state)
 		else
 			least = middle;
 	}
-	for (long n = max(most - 120, 0L); n < most + 20; n++)
+	for (long n = max(most - 120, 0L); n < most + 20; n += support_stride())
 		merge_lacking(place, place->a, n);
 }
 
