@@ -272,10 +272,11 @@ static void attention(struct list *list)
 
 static void attention_elements(const struct ipu_composite *from, double *operands, double *result)
 {
-	const double wide = (double)from->heads * (double)from->head;
+	const double width = (double)(from->head + (from->values ? from->values : from->head));
 	const double rows = (double)from->batch * (double)(from->length + 2 * from->keys);
 
-	*operands = (rows + 4 * wide) * (double)from->features;
+	/* of weights: those of queries and keys, and of values and the result */
+	*operands = (rows + 2 * (double)from->heads * width) * (double)from->features;
 	*result = (double)from->batch * (double)from->length * (double)from->features;
 }
 
