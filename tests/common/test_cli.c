@@ -4,6 +4,7 @@
 #include "common/cli.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1098,9 +1099,29 @@ static void test_nothing_that_commands_say_of_themselves_changes_unseen(void **s
 	support_check_golden("cli_texts.txt", print_said);
 }
 
+static void test_characters_are_the_user_s_and_letters_of_no_country(void **state)
+{
+	const char *before = getenv("LC_ALL");
+	char *kept = before ? strdup(before) : NULL;
+
+	(void)state;
+	setenv("LC_ALL", "C.UTF-8", 1);
+	assert_true(cli_locale());
+	assert_string_equal(setlocale(LC_CTYPE, NULL), "C.UTF-8");
+	setenv("LC_ALL", "C", 1);
+	assert_false(cli_locale());
+	assert_string_equal(setlocale(LC_CTYPE, NULL), "C");
+	if (kept)
+		setenv("LC_ALL", kept, 1);
+	else
+		unsetenv("LC_ALL");
+	free(kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_characters_are_the_user_s_and_letters_of_no_country),
 		cmocka_unit_test(test_walk_gives_options_and_words),
 		cmocka_unit_test(test_mistakes_are_explained),
 		cmocka_unit_test(test_an_endless_open_name_is_refused),

@@ -123,6 +123,8 @@ static void test_limits_and_what_is_no_number(void **state)
 	assert_true(isnan(elementary_cos_pi(inf)) && isnan(elementary_cos_pi(nan_)));
 	assert_true(isnan(elementary_pow(-0.5, 2.0)) && isnan(elementary_pow(nan_, 2.0)));
 	assert_true(isnan(elementary_pow(2.0, nan_)) && elementary_pow(nan_, 0.0) == 1.0);
+	assert_true(isnan(elementary_pow(inf, nan_)) && isnan(elementary_pow(0.0, nan_)));
+	assert_true(isnan(elementary_pow(0.5, nan_)) && elementary_pow(1.0, nan_) == 1.0);
 	assert_true(elementary_pow(0.0, -0.5) == inf && elementary_pow(2.0, 1e9) == inf);
 	assert_true(elementary_pow(inf, 0.1) == inf && elementary_pow(inf, -0.1) == 0.0);
 	assert_true(elementary_pow(2.0, inf) == inf && elementary_pow(2.0, -inf) == 0.0);

@@ -60,6 +60,9 @@ static void test_a_map_holds_what_a_list_holds(void **state)
 		map_clear(&map);
 		memset(model.there, 0, sizeof(model.there));
 		check(&map, &model);
+		assert_int_equal(map_add(&map, model.hash[0], 0), 0);
+		model.there[0] = true;
+		check(&map, &model); /* nothing of before is there again */
 		map_fini(&map);
 	}
 }

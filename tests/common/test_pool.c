@@ -156,27 +156,30 @@ static void test_a_slice_may_share_out_work_itself(void **state)
 
 static atomic_uint meeting;
 
-/* Ends only when both slices run at the same time. */
+/* Ends only when all slices, whose number @context points to, run at the same time. */
 static void meet(void *context, unsigned slice)
 {
-	(void)context;
+	const unsigned *slices = context;
+
 	(void)slice;
 	atomic_fetch_add(&meeting, 1);
-	while (atomic_load(&meeting) < 2)
+	while (atomic_load(&meeting) < *slices)
 		sched_yield();
 }
 
 static void test_helpers_really_help(void **state)
 {
-	struct pool *pool;
-
 	(void)state;
-	assert_int_equal(pool_new(&pool, 1, NULL), ST_OK);
-	for (int round = 0; round < 20; round++) {
-		atomic_store(&meeting, 0);
-		pool_run(pool, meet, NULL, 2);
+	for (unsigned threads = 2; threads < 6; threads++) {
+		struct pool *pool;
+
+		assert_int_equal(pool_new(&pool, threads - 1, NULL), ST_OK);
+		for (int round = 0; round < 5; round++) {
+			atomic_store(&meeting, 0);
+			pool_run(pool, meet, &threads, threads);
+		}
+		pool_free(pool);
 	}
-	pool_free(pool);
 }
 
 struct lanes {
@@ -259,6 +262,7 @@ static void test_no_more_threads_than_the_work_pays(void **state)
 
 static void test_work_that_pays_wakes_a_helper(void **state)
 {
+	unsigned slices = 2;
 	struct pool *pool;
 
 	(void)state;
@@ -266,7 +270,7 @@ static void test_work_that_pays_wakes_a_helper(void **state)
 	for (int round = 0; round < 5; round++) {
 		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); /* asleep by now */
 		atomic_store(&meeting, 0);
-		pool_share(pool, 2 * POOL_WAKE_WORK, meet, NULL, 2);
+		pool_share(pool, 2 * POOL_WAKE_WORK, meet, &slices, 2);
 	}
 	pool_free(pool);
 }
