@@ -247,6 +247,7 @@ struct ips_recording *view_fixture_record(const char *path, const char *command)
 
 	ips_recording_params_defaults(&params);
 	params.command = command;
+	params.alone = 1;
 	return ips_recording_open(&recording, path, &params, NULL, 0) == 0 ? recording : NULL;
 }
 

@@ -20,8 +20,8 @@ bool view_fixture_write(const char *path, int updates);
 typedef bool view_fixture_make(const char *path, const void *params);
 bool view_fixture_once(const char *path, view_fixture_make *write, const void *params, size_t size);
 
-/* How every fixture begins: a recording to @path, made by @command (may be NULL). NULL: it could
- * not be opened. */
+/* How every fixture begins: a recording to @path, made by @command (may be NULL), whose rows do not
+ * depend on when its writer commits. NULL: it could not be opened. */
 struct ips_recording *view_fixture_record(const char *path, const char *command);
 
 #endif /* SUPPORT_VIEW_FIXTURE_H */

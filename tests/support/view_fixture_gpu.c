@@ -6,6 +6,7 @@
 #include <ipuscope/profiler.h>
 
 #include "common/mem.h"
+#include "support/view_fixture.h"
 
 #define US 1000
 
@@ -97,11 +98,11 @@ static int64_t write_step(struct gpu *gpu, int step, int64_t at, bool fused)
 bool view_fixture_gpu_write(const char *path, const void *params)
 {
 	const bool fused = params && *(const bool *)params;
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 	struct gpu gpu = {0};
 	int64_t at = 0;
 
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	gpu.thread = ips_track_open(recording, "python", NULL);
 	gpu.streams[0] = ips_track_open(recording, "GPU 0 stream 7", NULL);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture.h"
 
 #define IPUS       2
 #define LASTING    3 /* variables that are always live, of each IPU */
@@ -103,10 +104,10 @@ static void write_programs(struct ips_recording *recording)
 
 bool view_fixture_liveness_write(const char *path, const struct view_fixture_liveness *params)
 {
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 	bool written = true;
 
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	write_programs(recording);
 	for (int64_t ipu = 0; ipu < IPUS && written; ipu++) {

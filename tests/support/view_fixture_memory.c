@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "profiler/ipuscope/profiler.h"
+#include "support/view_fixture.h"
 
 #define LARGE_TILES      1472
 #define LARGE_CATEGORIES 16
@@ -66,9 +67,9 @@ static void fixture_large(struct ips_recording *r, int64_t ipu)
 
 bool view_fixture_memory_write(const char *path, enum view_fixture_memory what, int ipus)
 {
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	for (int ipu = 0; ipu < ipus; ipu++) {
 		if (what == VIEW_FIXTURE_LARGE)

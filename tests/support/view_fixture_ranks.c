@@ -63,6 +63,7 @@ static bool write_rank(const char *path, int rank, const struct view_fixture_ran
 	ips_recording_params_defaults(&of);
 	of.command = "ipu-train ranks.json";
 	of.rank = rank;
+	of.alone = 1;
 	if (ips_recording_open(&recording, path, &of, NULL, 0))
 		return false;
 	write_calls(recording, rank, params);

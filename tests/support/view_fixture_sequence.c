@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "profiler/ipuscope/profiler.h"
 #include "support/support.h"
+#include "support/view_fixture.h"
 
 #define BATCH   VIEW_SEQUENCE_BATCH
 #define TOKENS  VIEW_SEQUENCE_TOKENS
@@ -102,9 +103,9 @@ bool view_fixture_sequence_write(const char *path, bool other)
 						.updates = 2,
 						.dur_ns = 1000,
 						.cycles = 90000};
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	assert_int_equal(ips_meta_set(recording, "run", run_text), 0);
 	assert_int_equal(ips_meta_set(recording, "data", data_text), 0);
