@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "support/view_fixture.h"
 #include "support/view_fixture_gpu.h"
 #include "support/view_rig.h"
 #include "viewer/timeline/view_timeline_internal.h"
@@ -77,11 +78,11 @@ static bool write_graph(const char *path, const void *params)
 {
 	IPS_SITE(launch, "cuda_runtime", "cudaGraphLaunch");
 	IPS_SITE(work, "kernel", "node");
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 	struct ips_track *thread, *stream;
 
 	(void)params;
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	thread = ips_track_open(recording, "python", NULL);
 	stream = ips_track_open(recording, "GPU 0 stream 7", NULL);
@@ -148,11 +149,11 @@ static bool write_narrow(const char *path, const void *params)
 {
 	IPS_SITE(launch, "cuda_runtime", "cudaLaunchKernel");
 	IPS_SITE(work, "kernel", "node");
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 	struct ips_track *thread, *stream, *other;
 
 	(void)params;
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	thread = ips_track_open(recording, "python", NULL);
 	other = ips_track_open(recording, "worker", NULL);

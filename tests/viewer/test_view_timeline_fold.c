@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profiler/prof_merge.h"
+#include "support/view_fixture.h"
 #include "support/view_rig.h"
 #include "viewer/timeline/view_timeline_internal.h"
 
@@ -38,9 +39,9 @@ static bool write_process(const char *path, bool whole)
 	IPS_SITE(scale, "kernel", "scale");
 	IPS_SITE(trace, "Trace", "PyTorch Profiler (0)");
 	struct ips_track *track[ARRAY_LEN(tracks)];
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(tracks); i++)
 		track[i] = ips_track_open(

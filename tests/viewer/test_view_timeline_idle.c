@@ -9,6 +9,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "support/view_fixture.h"
 #include "support/view_fixture_device.h"
 #include "support/view_fixture_runs.h"
 #include "support/view_rig.h"
@@ -353,11 +354,11 @@ static bool write_within(const char *path, const void *params)
 	IPS_SITE(whole, "engine", "Engine::run");
 	IPS_SITE(forward, "stage", "forward");
 	IPS_SITE(backward, "stage", "backward");
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 	char name[16];
 
 	(void)params;
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	for (int ipu = 0; ipu < 4; ipu++) {
 		struct ips_keys keys = IPS_KEYS_NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "support/view_fixture.h"
 #include "support/view_fixture_runs.h"
 #include "support/view_rig.h"
 #include "viewer/timeline/view_timeline_internal.h"
@@ -146,10 +147,10 @@ static bool write_updates(const char *path, const void *params)
 	IPS_SITE(update, "stage", "weight update");
 	const struct ips_track_params lane = {.ipu = 0, .clock = IPS_DEVICE};
 	const int64_t *start = params;
-	struct ips_recording *recording;
+	struct ips_recording *recording = view_fixture_record(path, NULL);
 	struct ips_track *track;
 
-	if (ips_recording_open(&recording, path, NULL, NULL, 0) != 0)
+	if (!recording)
 		return false;
 	track = ips_track_open(recording, "IPU 0", &lane);
 	for (int i = 0; i < 2; i++) {
