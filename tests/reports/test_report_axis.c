@@ -136,7 +136,6 @@ static void test_what_is_no_number_and_nothing_stay_as_they_were(void **state)
 	assert_true(axis.logarithmic && axis.low > 0 && axis.low < 5 && axis.high > 5);
 }
 
-/* Turned twice it is as it was: by the spread, for the next curve too. */
 /* What moves little has ticks that differ all the same. */
 static void test_ticks_of_a_narrow_range_are_told_apart(void **state)
 {
@@ -160,6 +159,33 @@ static void test_ticks_of_a_narrow_range_are_told_apart(void **state)
 	}
 }
 
+/* Ends that no numbers give, but a caller may. */
+static void test_axes_from_0_and_of_all_numbers_have_ticks(void **state)
+{
+	const struct report_axis from_0 = {
+		.high = 10, .quantity = REPORT_REAL, .logarithmic = true};
+	const struct report_axis small = {
+		.high = 0.5, .linear = 1, .quantity = REPORT_REAL, .logarithmic = true};
+	const struct report_axis all = {
+		.low = -1.79e308, .high = 1.79e308, .quantity = REPORT_REAL};
+	const struct report_axis narrow = {
+		.low = 0.5, .high = 0.5000001, .quantity = REPORT_FRACTION};
+	char text[FMT_SIZE];
+
+	(void)state;
+	assert_close(report_axis_part(&from_0, 5), 0.5, 1e-15);
+	assert_ticks(&from_0, 6, "0 2 4 6 8 10");
+	assert_ticks(&small, 6, "0 0.1 0.2 0.3 0.4 0.5");
+	/* A step between two ticks is no number. */
+	assert_ticks(&all, 2, "");
+	assert_ticks(&all, 20,
+		     "-1.6e+308 -1.4e+308 -1.2e+308 -1e+308 -8e+307 -6e+307 -4e+307 -2e+307 0 "
+		     "2e+307 4e+307 6e+307 8e+307 1e+308 1.2e+308 1.4e+308 1.6e+308");
+	/* 5,000,000 times the range, and a tenth of it. */
+	assert_string_equal(report_axis_text(&narrow, 0.50000004, text), "50.000004 %");
+}
+
+/* Turned twice it is as it was: by the spread, for the next curve too. */
 static void test_turning_twice_is_as_before(void **state)
 {
 	static const double near[] = {1, 2}, far[] = {1, 1e9};
@@ -189,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_zeros_and_negative_numbers_have_a_place),
 		cmocka_unit_test(test_what_is_no_number_and_nothing_stay_as_they_were),
 		cmocka_unit_test(test_ticks_of_a_narrow_range_are_told_apart),
+		cmocka_unit_test(test_axes_from_0_and_of_all_numbers_have_ticks),
 		cmocka_unit_test(test_turning_twice_is_as_before),
 	};
 

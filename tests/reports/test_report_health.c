@@ -466,6 +466,11 @@ static void test_the_command_prints_hits_and_the_rules_as_used(void **state)
 	assert_contains(result.out, "poor_initialization");
 	assert_contains(result.out, "misprediction");
 	support_result_free(&result);
+	support_shell(&result,
+		      "'%s'/ipu-report '%s' health --reevaluate recorded --csv --limit 3 | wc -l",
+		      support_bin_dir(), run->path);
+	assert_string_equal(result.out, "4\n"); /* with the names of the columns */
+	support_result_free(&result);
 	support_shell(&result, "'%s'/ipu-report '%s' health --reevaluate recorded --csv | wc -l",
 		      support_bin_dir(), run->path);
 	assert_int_equal(atoi(result.out), run->hits + 1);

@@ -208,18 +208,20 @@ static void the_result_does_not_depend_on_memory(void **state)
 	str_free(&trace);
 }
 
-/* Records of which many are equal in the order, in many more runs than are merged at one time. */
+/* Records of which many are equal in the order, in many more runs than are merged at one time: four
+ * are a run. */
 enum {
 	RECORDS = 800,
+	TWICE = 1024, /* of them are exactly twice as many runs */
 	BYTES = 32768,
 	TIMES = 50
 };
 
-static void put_records(struct import_sorter *sorter, struct err *err)
+static void put_records(struct import_sorter *sorter, uint32_t records, struct err *err)
 {
 	struct import_record *put;
 
-	for (uint32_t i = 0; i < RECORDS; i++) {
+	for (uint32_t i = 0; i < records; i++) {
 		if (report__import_sorter_put(sorter, BYTES, &put, err) != ST_OK)
 			return;
 		memset(put, (int)i, BYTES);
@@ -230,9 +232,8 @@ static void put_records(struct import_sorter *sorter, struct err *err)
 	}
 }
 
-static void more_runs_than_are_merged_at_once_are_sorted(void **state)
+static void assert_sorted(const struct fixture *f, uint32_t records)
 {
-	struct fixture *f = *state;
 	const struct import_record *got;
 	struct import_sorter *sorter;
 	struct err err = {ST_OK, ""};
@@ -241,7 +242,7 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 
 	assert_int_equal(report__import_sorter_new(&sorter, report__import_by_time, f->db, 1, NULL),
 			 ST_OK);
-	put_records(sorter, &err);
+	put_records(sorter, records, &err);
 	assert_int_equal(err.status, ST_OK);
 	assert_int_equal(report__import_sorter_read(sorter, &err), ST_OK);
 	for (; (got = report__import_sorter_next(sorter, &err)); count++) {
@@ -253,8 +254,14 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 		last = got->thread;
 	}
 	assert_int_equal(err.status, ST_OK);
-	assert_int_equal(count, RECORDS);
+	assert_int_equal(count, records);
 	report__import_sorter_free(sorter);
+}
+
+static void more_runs_than_are_merged_at_once_are_sorted(void **state)
+{
+	assert_sorted(*state, RECORDS);
+	assert_sorted(*state, TWICE);
 }
 
 /* The file has no room for the runs, for what they are merged into, or for its last byte. */
@@ -276,7 +283,7 @@ static void a_file_that_is_full_ends_the_sorting(void **state)
 			report__import_sorter_new(&sorter, report__import_by_time, f->db, 1, NULL),
 			ST_OK);
 		setrlimit(RLIMIT_FSIZE, &full);
-		put_records(sorter, &err);
+		put_records(sorter, RECORDS, &err);
 		report__import_sorter_read(sorter, &err);
 		setrlimit(RLIMIT_FSIZE, &before);
 		assert_int_equal(err.status, ST_NOSPACE);

@@ -12,7 +12,7 @@
 
 #include "common/mem.h"
 #include "ipuscope/profiler.h"
-#include "reports/insights/report_insights.h"
+#include "reports/insights/report_insights_internal.h"
 #include "reports/report_registry.h"
 
 #define US         INT64_C(1000)
@@ -830,6 +830,22 @@ static void the_page_names_every_insight_and_limit(void **state)
 	free(page);
 }
 
+static void numbers_are_finite_and_no_more_than_have_room(void **state)
+{
+	struct report_insight insight = {.share = 0.25};
+
+	(void)state;
+	report__insight_number(&insight, "nan", (double)NAN, REPORT_REAL);
+	report__insight_number(&insight, "infinite", (double)-INFINITY, REPORT_REAL);
+	assert_int_equal(insight.number_count, 0);
+	for (int i = 0; i < 2 * REPORT_INSIGHT_NUMBERS; i++)
+		report__insight_number(&insight, "number", i, REPORT_NUMBER);
+	assert_int_equal(insight.number_count, REPORT_INSIGHT_NUMBERS);
+	for (int i = 0; i < REPORT_INSIGHT_NUMBERS; i++)
+		assert_true(insight.numbers[i].value == i);
+	assert_true(insight.share == 0.25);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -839,6 +855,7 @@ int main(void)
 		cmocka_unit_test(a_gap_of_an_unknown_clock_is_not_said),
 		cmocka_unit_test(none_is_said_of_a_run_in_which_all_is_well),
 		cmocka_unit_test(every_insight_has_a_case),
+		cmocka_unit_test(numbers_are_finite_and_no_more_than_have_room),
 		cmocka_unit_test(problems_come_first_then_what_is_most_at_stake),
 		cmocka_unit_test(columns_and_conditions_choose_among_them),
 		cmocka_unit_test(a_failing_allocation_is_told),
