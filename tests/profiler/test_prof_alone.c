@@ -267,7 +267,7 @@ static void test_far_spans_of_many_tracks_take_little_memory(void **state)
 		MANY = 1000,
 		DEPTH = 64
 	};
-	const int64_t rounds = support_rounds(300);
+	const int64_t rounds = support_rounds(120);
 	static const struct mem_functions counting = {.resize = counting_resize,
 						      .aligned = counting_aligned,
 						      .release = counting_release};
