@@ -11,6 +11,7 @@
 #include "profiler/ipuscope/profiler.h"
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
+#include "viewer/view_session_internal.h"
 
 #define UPDATES      3000
 #define UPDATE_STEPS 2
@@ -294,6 +295,22 @@ static void test_a_rule_on_the_loss_leads_to_its_curve_and_to_no_tensor(void **s
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, view_rig_teardown)
 
+static void test_the_statement_of_a_line_ends_at_its_semicolon(void **state)
+{
+	static const char text[] = "SELECT 1;\nSELECT ';',\n       2;\nSELECT 3";
+	static const char *const wanted[] = {"SELECT 1", "SELECT ';',\n       2",
+					     "SELECT ';',\n       2", "SELECT 3", "SELECT 3"};
+	char out[VIEW_PLACE_SQL];
+
+	(void)state;
+	for (int line = 0; line < (int)ARRAY_LEN(wanted); line++) {
+		view__statement_at(text, line, out);
+		assert_string_equal(out, wanted[line]);
+	}
+	view__statement_at("", 0, out);
+	assert_string_equal(out, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +320,7 @@ int main(void)
 		CASE(test_the_work_of_a_step_leads_to_the_rules_broken_in_it),
 		CASE(test_rules_broken_in_a_layer_are_offered_where_there_are_any),
 		CASE(test_a_rule_on_the_loss_leads_to_its_curve_and_to_no_tensor),
+		cmocka_unit_test(test_the_statement_of_a_line_ends_at_its_semicolon),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
