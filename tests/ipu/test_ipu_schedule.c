@@ -243,6 +243,35 @@ static bool ends_with_places(const struct ipu_schedule *schedule, int less)
 	return left == 0;
 }
 
+/* Micro-batches that have begun in the first stage, and not ended in the last one before that. */
+static void check_ahead(const struct ipu_schedule *schedule)
+{
+	enum {
+		MOST = 256
+	};
+	int begun[MOST], ended[MOST], count = 0, most = 0;
+
+	for (int i = 0; i < work_count(schedule); i++) {
+		const struct ipu_work *work = &schedule->works[i];
+
+		assert_in_range(work->microbatch, 0, MOST - 1);
+		if (work->phase == IPU_PHASE_F && work->stage == 0) {
+			begun[work->microbatch] = work->time_step;
+			count++;
+		}
+		if (work->phase == IPU_PHASE_F && work->stage == schedule->stages - 1)
+			ended[work->microbatch] = work->time_step;
+	}
+	for (int now = 0; now < count; now++) {
+		int ahead = 0;
+
+		for (int m = 0; m < count; m++)
+			ahead += begun[m] <= begun[now] && ended[m] >= begun[now];
+		most = ahead > most ? ahead : most;
+	}
+	assert_int_equal(ipu_schedule_ahead(schedule), most);
+}
+
 static void check_all(const struct ipu_schedule *schedule)
 {
 	check_order_of_work(schedule);
@@ -251,6 +280,7 @@ static void check_all(const struct ipu_schedule *schedule)
 	check_liveness(schedule);
 	check_no_empty_step(schedule);
 	check_by_step(schedule);
+	check_ahead(schedule);
 	assert_true(ends_with_places(schedule, 0));
 }
 
