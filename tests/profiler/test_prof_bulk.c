@@ -6,12 +6,10 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -523,18 +521,16 @@ static void test_without_memory_loading_fails_cleanly(void **state)
 static void test_a_full_disk_is_told(void **state)
 {
 	struct prof_place *place = *state;
-	const rlim_t most[] = {300000, 600000, 1000000, 2000000, 4000000};
+	const long most[] = {300000, 600000, 1000000, 2000000, 4000000};
 
 	for (size_t i = 0; i < ARRAY_LEN(most); i++) {
 		const pid_t child = fork();
 		int code;
 
 		if (child == 0) {
-			const struct rlimit limit = {most[i], most[i]};
 			char why[256];
 
-			signal(SIGXFSZ, SIG_IGN);
-			setrlimit(RLIMIT_FSIZE, &limit);
+			support_limit_files(most[i]);
 			_exit(record_alone(place->path, 100000, why, sizeof(why)) == ST_NOSPACE &&
 					      strstr(why, "File too large") && !strchr(why, '\n')
 				      ? 0

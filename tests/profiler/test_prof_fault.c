@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,7 +47,6 @@ static void hear_failure(void *user, int status, const char *message)
 
 static int fill_disk(const struct prof_place *place)
 {
-	const struct rlimit limit = {4 << 20, 4 << 20};
 	struct told told = {0}, late = {0};
 	struct ips_recording *recording;
 	struct ips_track *track;
@@ -56,8 +54,7 @@ static int fill_disk(const struct prof_place *place)
 	int status = 0;
 	IPS_SITE(a, "c", "a");
 
-	signal(SIGXFSZ, SIG_IGN);
-	setrlimit(RLIMIT_FSIZE, &limit);
+	support_limit_files(4 << 20);
 	if (ips_recording_open(&recording, place->path, NULL, why, sizeof(why)) != 0)
 		return 2;
 	track = ips_track_open(recording, "worker", NULL);
@@ -121,7 +118,6 @@ static void test_a_full_disk_ends_recording_and_leaves_a_readable_file(void **st
 /* The disk is full for a while, in which more is recorded than memory holds. */
 static int fill_disk_for_a_while(const struct prof_place *place)
 {
-	struct rlimit limit = {4 << 20, RLIM_INFINITY};
 	struct ips_recording_params params;
 	struct ips_recording *recording;
 	struct ips_track *track;
@@ -131,8 +127,7 @@ static int fill_disk_for_a_while(const struct prof_place *place)
 	IPS_SITE(within, "c", "within");
 	IPS_SITE(after, "c", "after");
 
-	signal(SIGXFSZ, SIG_IGN);
-	setrlimit(RLIMIT_FSIZE, &limit);
+	support_limit_files(4 << 20);
 	ips_recording_params_defaults(&params);
 	params.row_queue_bytes = 1 << 16;
 	if (ips_recording_open(&recording, place->path, &params, why, sizeof(why)) != 0)
@@ -153,8 +148,7 @@ static int fill_disk_for_a_while(const struct prof_place *place)
 		if (ips_append_metric(recording, &row) != 0)
 			return 4;
 	}
-	limit.rlim_cur = RLIM_INFINITY;
-	setrlimit(RLIMIT_FSIZE, &limit);
+	support_limit_files(-1);
 	while (ips_recording_flush(recording) != 0)
 		usleep(10000);
 	if (ips_recording_status(recording, why, sizeof(why)) != 0)
@@ -196,12 +190,10 @@ static void test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told(void 
 
 static int open_tiny(const struct prof_place *place)
 {
-	const struct rlimit limit = {20000, 20000};
 	struct ips_recording *recording;
 	char why[256] = "";
 
-	signal(SIGXFSZ, SIG_IGN);
-	setrlimit(RLIMIT_FSIZE, &limit);
+	support_limit_files(20000);
 	if (ips_recording_open(&recording, place->path, NULL, why, sizeof(why)) != 21)
 		return 1;
 	return !recording && why[0] != 0 && access(place->path, F_OK) != 0 ? 0 : 2;
@@ -210,13 +202,9 @@ static int open_tiny(const struct prof_place *place)
 /* Somebody makes space as soon as it is told that there is none. */
 static void make_space(void *user, int status, const char *message)
 {
-	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-
 	(void)message;
 	*(int *)user = status;
-	getrlimit(RLIMIT_FSIZE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_FSIZE, &limit);
+	support_limit_files(-1);
 }
 
 static int append_metrics(struct ips_recording *recording, int64_t first, int64_t count)
@@ -234,18 +222,16 @@ static int append_metrics(struct ips_recording *recording, int64_t first, int64_
 /* The disk is full when the recording is closed, whose last rows are not written yet. */
 static int fill_disk_at_the_end(const struct prof_place *place)
 {
-	const struct rlimit limit = {4096, RLIM_INFINITY};
 	struct ips_recording *recording;
 	int told = 0;
 	char why[256];
 
-	signal(SIGXFSZ, SIG_IGN);
 	if (ips_recording_open(&recording, place->path, NULL, why, sizeof(why)) != 0)
 		return 2;
 	ips_recording_on_failure(recording, make_space, &told);
 	if (append_metrics(recording, 0, 1000) != 0 || ips_recording_flush(recording) != 0)
 		return 3;
-	setrlimit(RLIMIT_FSIZE, &limit);
+	support_limit_files(4096);
 	if (append_metrics(recording, 1000, 1000) != 0)
 		return 4;
 	if (ips_recording_close(recording, why, sizeof(why)) != 0)

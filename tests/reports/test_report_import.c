@@ -5,13 +5,11 @@
 #include "support/support.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -267,31 +265,26 @@ static void more_runs_than_are_merged_at_once_are_sorted(void **state)
 /* The file has no room for the runs, for what they are merged into, or for its last byte. */
 static void a_file_that_is_full_ends_the_sorting(void **state)
 {
-	static const rlim_t rooms[] = {0, RECORDS / 2 * BYTES, RECORDS * BYTES,
-				       RECORDS * BYTES * 3 / 2, 2 * RECORDS * BYTES - 1};
+	static const long rooms[] = {0, RECORDS / 2 * BYTES, RECORDS * BYTES,
+				     RECORDS * BYTES * 3 / 2, 2 * RECORDS * BYTES - 1};
 	struct fixture *f = *state;
-	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
-	struct rlimit before;
 
-	getrlimit(RLIMIT_FSIZE, &before);
 	for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
-		const struct rlimit full = {rooms[i], before.rlim_max};
 		struct import_sorter *sorter;
 		struct err err = {ST_OK, ""};
 
 		assert_int_equal(
 			report__import_sorter_new(&sorter, report__import_by_time, f->db, 1, NULL),
 			ST_OK);
-		setrlimit(RLIMIT_FSIZE, &full);
+		support_limit_files(rooms[i]);
 		put_records(sorter, RECORDS, &err);
 		report__import_sorter_read(sorter, &err);
-		setrlimit(RLIMIT_FSIZE, &before);
+		support_limit_files(-1);
 		assert_int_equal(err.status, ST_NOSPACE);
 		assert_contains(err.text, "File too large");
 		assert_null(report__import_sorter_next(sorter, &err));
 		report__import_sorter_free(sorter);
 	}
-	signal(SIGXFSZ, handler);
 }
 
 static void instants_have_arguments(void **state)

@@ -305,8 +305,11 @@ void support_limit_files(long bytes)
 
 	support_must(getrlimit(RLIMIT_FSIZE, &limit) == 0, "getrlimit");
 	limit.rlim_cur = bytes < 0 ? limit.rlim_max : (rlim_t)bytes;
-	signal(SIGXFSZ, bytes < 0 ? SIG_DFL : SIG_IGN);
+	/* Another thread may write meanwhile. */
+	signal(SIGXFSZ, SIG_IGN);
 	support_must(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
+	if (bytes < 0)
+		signal(SIGXFSZ, SIG_DFL);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
