@@ -181,8 +181,8 @@ static void test_axes_from_0_and_of_all_numbers_have_ticks(void **state)
 	assert_ticks(&all, 20,
 		     "-1.6e+308 -1.4e+308 -1.2e+308 -1e+308 -8e+307 -6e+307 -4e+307 -2e+307 0 "
 		     "2e+307 4e+307 6e+307 8e+307 1e+308 1.2e+308 1.4e+308 1.6e+308");
-	/* 5,000,000 times the range, and a tenth of it. */
-	assert_string_equal(report_axis_text(&narrow, 0.50000004, text), "50.000004 %");
+	/* What is 5,000,000 times the range away from 0 has nine digits. */
+	assert_string_equal(report_axis_text(&narrow, 0.500000041, text), "50.0000041 %");
 }
 
 /* Turned twice it is as it was: by the spread, for the next curve too. */
