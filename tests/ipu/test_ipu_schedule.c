@@ -243,7 +243,8 @@ static bool ends_with_places(const struct ipu_schedule *schedule, int less)
 	return left == 0;
 }
 
-/* Micro-batches that have begun in the first stage, and not ended in the last one before that. */
+/* As a micro-batch begins in the first stage, so many have not ended in the last one, itself among
+ * them: the most at any time is how far the first stage is ahead. */
 static void check_ahead(const struct ipu_schedule *schedule)
 {
 	enum {

@@ -176,12 +176,12 @@ static void test_axes_from_0_and_of_all_numbers_have_ticks(void **state)
 	assert_close(report_axis_part(&from_0, 5), 0.5, 1e-15);
 	assert_ticks(&from_0, 6, "0 2 4 6 8 10");
 	assert_ticks(&small, 6, "0 0.1 0.2 0.3 0.4 0.5");
-	/* A step between two ticks is no number. */
+	/* With two ticks the step overflows. */
 	assert_ticks(&all, 2, "");
 	assert_ticks(&all, 20,
 		     "-1.6e+308 -1.4e+308 -1.2e+308 -1e+308 -8e+307 -6e+307 -4e+307 -2e+307 0 "
 		     "2e+307 4e+307 6e+307 8e+307 1e+308 1.2e+308 1.4e+308 1.6e+308");
-	/* What is 5,000,000 times the range away from 0 has nine digits. */
+	/* The ends are 5,000,000 times the range: nine digits tell ticks apart. */
 	assert_string_equal(report_axis_text(&narrow, 0.500000041, text), "50.0000041 %");
 }
 

@@ -142,6 +142,8 @@ static void feed_row(struct run *run, int t, int replica, int64_t update)
 	row.n_changed = t == 4 ? (int64_t)pick(run, bad, 4) : IPS_NULL;
 	row.max = row.std = row.l1 = row.l2 = size;
 	row.min = -size;
+	if (t == 1) /* of the tier health, which has but the greatest |x| */
+		row.min = row.max = (double)NAN;
 	row.mean = 0.1 * size;
 	row.inactive = pick(run, parts, 3);
 	row.update_ratio = t == 4 ? pick(run, ratios, 4) : (double)NAN;

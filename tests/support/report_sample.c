@@ -409,7 +409,7 @@ static void sample_spans(struct ips_recording *r)
 }
 
 /* @alone: the rows do not depend on when the writer commits, but a kill would damage the file. */
-static struct ips_recording *sample_open(const char *path, int alone)
+static struct ips_recording *sample_open(const char *path, bool alone)
 {
 	struct ips_recording_params params;
 	struct ips_recording *recording;
@@ -423,7 +423,7 @@ static struct ips_recording *sample_open(const char *path, int alone)
 	return recording;
 }
 
-static struct ips_recording *sample_record(const char *path, int alone)
+static struct ips_recording *sample_record(const char *path, bool alone)
 {
 	struct ips_recording *r = sample_open(path, alone);
 
@@ -443,13 +443,13 @@ void report_sample_write(const char *path)
 {
 	char message[1024] = "";
 
-	if (ips_recording_close(sample_record(path, 1), message, sizeof(message)))
+	if (ips_recording_close(sample_record(path, true), message, sizeof(message)))
 		fail_msg("%s", message);
 }
 
 void report_sample_write_empty(const char *path)
 {
-	assert_int_equal(ips_recording_close(sample_open(path, 1), NULL, 0), 0);
+	assert_int_equal(ips_recording_close(sample_open(path, true), NULL, 0), 0);
 }
 
 void report_sample_write_killed(const char *path)
@@ -459,7 +459,7 @@ void report_sample_write_killed(const char *path)
 
 	assert_true(child >= 0);
 	if (!child) {
-		struct ips_recording *r = sample_record(path, 0);
+		struct ips_recording *r = sample_record(path, false);
 
 		ips_recording_flush(r);
 		kill(getpid(), SIGKILL);

@@ -305,7 +305,7 @@ void support_limit_files(long bytes)
 
 	support_must(getrlimit(RLIMIT_FSIZE, &limit) == 0, "getrlimit");
 	limit.rlim_cur = bytes < 0 ? limit.rlim_max : (rlim_t)bytes;
-	/* Another thread may write meanwhile. */
+	/* The signal is ignored until the limit is lifted: another thread may be writing. */
 	signal(SIGXFSZ, SIG_IGN);
 	support_must(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
 	if (bytes < 0)

@@ -1,7 +1,7 @@
 /*
  * Places are completed by what belongs to them: a tensor leads to the operation that makes it, an
  * operation to the tensor it makes, the work of a stage to all that the stage has, a rule on the
- * loss to its curve.
+ * loss to its curve, a line of a query to its statement.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,8 +293,6 @@ static void test_a_rule_on_the_loss_leads_to_its_curve_and_to_no_tensor(void **s
 	assert_int_equal(there.epoch, 1);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, view_rig_teardown)
-
 static void test_the_statement_of_a_line_ends_at_its_semicolon(void **state)
 {
 	static const char text[] = "SELECT 1;\nSELECT ';',\n       2;\nSELECT 3";
@@ -310,6 +308,8 @@ static void test_the_statement_of_a_line_ends_at_its_semicolon(void **state)
 	view__statement_at("", 0, out);
 	assert_string_equal(out, "");
 }
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, view_rig_teardown)
 
 int main(void)
 {
